@@ -275,7 +275,8 @@ class _Nest:
             return None
         each = threads.pays(self.e, outermost.body, count)
         inner = self.counts[1 : len(outermost.space)]
-        return None if each is None else reduce(times, [{(n,): 1.0} for n in inner], each)
+        works: list[threads.Work] = [{(n,): 1.0} for n in inner]
+        return None if each is None else reduce(times, works, each)
 
     def fresh(self) -> list[str]:
         """The addresses of new arrays."""

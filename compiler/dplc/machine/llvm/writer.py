@@ -58,6 +58,7 @@ class Writer:
         self.count = 0
         self.label = "start"  # of the block being written
         self.slots: list[str] = []  # allocas, all in the entry block
+        self.shortened: set[str] = set()  # blocks whose branch goes to its join itself
 
     # ---- lines
 
@@ -144,7 +145,8 @@ class Writer:
         there itself; one arm of a branch may."""
         line, _, source = before
         values, end = edges[-1]
-        if end == label and self.lines[-2] == f"{label}:" and all(came != source for _, came in edges):
+        if end == label and self.lines[-2] == f"{label}:" and source not in self.shortened:
+            self.shortened.add(source)
             del self.lines[-2:]
             self.lines[line] = self.lines[line].replace(f"label %{label}", f"label %{join}")
             edges[-1] = values, source

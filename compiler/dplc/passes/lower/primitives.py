@@ -210,24 +210,30 @@ def show_(body: Body, e: c.Prim) -> Value:
     value = body.term(e.args[0])
     if body.type_of(e.args[0]) == t.STRING:
         return value
-    show(body, body.type_of(e.args[0]), value, Style())
+    with body.b.at(e.span):
+        return shown(body, body.type_of(e.args[0]), value, Style())
+
+
+def shown(body: Body, ty: t.Ty, value: Value, style: Style) -> Value:
+    show(body, ty, value, style)
     return body.b.op("buf_take", ())
 
 
 def print_(body: Body, e: c.Prim) -> Value:
     value, ty = body.term(e.args[0]), body.type_of(e.args[0])
-    if ty == t.STRING:
-        body.b.effect("buf_str", (value,))
-    else:
-        show(body, ty, value, Style(abridged=True))
-    body.b.effect("buf_str", (f.Const("\n", f.STR),))
-    body.b.effect("write", (body.b.op("buf_take", ()),), e.span)
+    with body.b.at(e.span):
+        if ty == t.STRING:
+            body.b.effect("buf_str", (value,))
+        else:
+            show(body, ty, value, Style(abridged=True))
+        body.b.effect("buf_str", (f.Const("\n", f.STR),))
+        body.b.effect("write", (body.b.op("buf_take", ()),))
     return UNIT
 
 
 def layout_(body: Body, e: c.Prim) -> Value:
     layout(body, body.type_of(e.args[0]), body.term(e.args[0]))
-    return body.b.op("buf_take", ())
+    return body.b.op("buf_take", (), e.span)
 
 
 def format_(body: Body, e: c.Prim) -> Value:
@@ -236,14 +242,13 @@ def format_(body: Body, e: c.Prim) -> Value:
     assert isinstance(spec, str)
     form = formats.read(spec)
     kinds = formats.numbers(form, formats.kinds_of(ty, body.up.datas.datas))
-    if kinds or not form.suits_text:  # no numbers, for example in an empty list
-        show(body, ty, value, Style(form=spec, kinds=kinds))
+    with body.b.at(e.span):
+        if kinds or not form.suits_text:  # no numbers, for example in an empty list
+            return shown(body, ty, value, Style(form=spec, kinds=kinds))
+        if not isinstance(type_of(value), f.Num | f.Str):
+            value = shown(body, ty, value, Style())
+        body.b.effect("buf_format", (f.Const(spec, f.STR), value, f.Const(False, f.BOOL)))
         return body.b.op("buf_take", ())
-    if not isinstance(type_of(value), f.Num | f.Str):
-        show(body, ty, value, Style())
-        value = body.b.op("buf_take", ())
-    body.b.effect("buf_format", (f.Const(spec, f.STR), value, f.Const(False, f.BOOL)))
-    return body.b.op("buf_take", ())
 
 
 def stop(body: Body, e: c.Prim) -> Value:

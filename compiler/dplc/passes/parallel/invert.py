@@ -100,7 +100,7 @@ class _Inverter:
 def without(bind: f.Bind, gone: set[int]) -> f.Bind:
     """A nest that no longer adds to some of its accumulators, given by their numbers."""
     par = expect_type(f.Par, bind.rhs)
-    names = {out.acc.name for k in gone if (out := par.outs[k]).acc is not None}
+    names = {acc.name for k in gone if (acc := par.outs[k].acc) is not None}
     binds: list[f.Bind] = []
     for inner in par.body.binds:
         match inner.rhs:

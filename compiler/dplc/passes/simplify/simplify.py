@@ -38,6 +38,7 @@ from dplc.flat.walk import (
     rebuild,
     remade,
     supply_for,
+    unchanged,
     with_binds,
     with_body,
     with_rhs,
@@ -211,7 +212,7 @@ class _Simplifier:
                 body = self.lifted(rhs.body, {rhs.index.name}, out)
                 self.put(with_rhs(bind, remade(rhs, rhs.index, rhs.count, body, rhs.span, rhs.inner)), out)
             case rhs:
-                self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, lambda v: v)), out)
+                self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, unchanged)), out)
 
     def inlined(self, name: str) -> f.Fn | None:
         """The function of that name, if its calls here are inlined."""
@@ -260,7 +261,7 @@ class _Simplifier:
             self.defs.update((var.name, bind.rhs) for var in bind.vars)
 
     def simple(self, bind: f.Bind, out: list[f.Bind]) -> None:
-        rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
+        rhs = rebuild(bind.rhs, self.atom, self.block, unchanged)
         if isinstance(rhs, f.Op):
             if rhs.op in ("check_equal", "same_shape") and rhs.args[0] == rhs.args[1]:
                 return
@@ -411,14 +412,14 @@ class _Simplifier:
         if rhs.default is not None and made.tag not in [case.tag for case in rhs.cases]:
             self.splice(bind.vars, rhs.default, out)
         else:
-            self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, lambda v: v)), out)
+            self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, unchanged)), out)
 
     # ---- loops ---------------------------------------------------------------------------------------------------
 
     def repeated(self, loop: Loop) -> Loop:
         """A loop, simplified inside."""
         self.loops += 1
-        made = rebuild(loop, self.atom, self.block, lambda v: v)
+        made = rebuild(loop, self.atom, self.block, unchanged)
         self.loops -= 1
         assert isinstance(made, type(loop))
         return made
