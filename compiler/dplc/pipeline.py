@@ -35,6 +35,7 @@ class Context:
     effort: int = 2  # LLVM's optimisation level, at most
     testing: bool = False  # expectations run on request
     placed: bool = False  # every instruction knows its place, for the profiler
+    watched: bool = False  # blocks of memory know who made them, for the profiler
     finite: bool = False  # calls look at whether their results are finite
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
@@ -223,7 +224,7 @@ def run_llvm(program: Any, context: Context) -> Any:
         return emit_text(program)
     from dplc.machine.emit.llvm import emit_text
 
-    return emit_text(program, placed=context.placed)
+    return emit_text(program, placed=context.placed, watched=context.watched)
 
 
 def run_object(made: Any, context: Context) -> Any:

@@ -70,12 +70,12 @@ def _made(cls: Class, methods: dict[str, Any]) -> Class:
     for name, method in methods.items():
         if name not in cls.__dict__ or cls.__dict__[name] is None:
             body[name] = method
-    return type(cls)(cls.__name__, cls.__bases__, body)  # pyright: ignore[reportReturnType]  (of the same interface)
+    return type(cls)(cls.__name__, cls.__bases__, body)  # of the same interface
 
 
 def replace(value: Value, **changes: Any) -> Value:
     """A copy of a node or a record with some fields changed."""
-    names: tuple[str, ...] = type(value).__match_args__  # pyright: ignore[reportAttributeAccessIssue]  (nodes have it)
+    names: tuple[str, ...] = type(value).__match_args__  # pyrefly: ignore[missing-attribute]  (nodes have it)
     return type(value)(*(changes[name] if name in changes else getattr(value, name) for name in names))
 
 
@@ -120,7 +120,7 @@ def _key(fields: tuple[str, ...]):
     return attrgetter(*fields) if fields else len
 
 
-def _eq(self, other: object) -> bool:
+def _eq(self, other: Any) -> bool:
     if self is other:
         return True
     if self.__class__ is not other.__class__:

@@ -175,7 +175,7 @@ def of_tree(written: Type) -> t.Ty:
             known = TYPES.get(name)
             inner = tuple(of_tree(a) for a in args if isinstance(a, Type))
             alias = known.alias if known else None
-            return alias if alias else t.Con(known.name if known else name, inner)  # type: ignore[return-value]
+            return alias if alias else t.Con(known.name if known else name, inner)  # pyrefly: ignore[bad-return]
         case TyTuple(_, items):
             return t.Tup(tuple(of_tree(i) for i in items))
         case TyFun(_, arg, result, _):
@@ -189,7 +189,7 @@ def of_tree(written: Type) -> t.Ty:
             raise ValueError(written)
 
 
-def of_size(written: Size) -> t.Size:
+def of_size(written: Size | TyName) -> t.Size:
     match written:
         case SizeVar(_, name) | TyName(_, name, ()):
             return sizes.name(name)

@@ -32,7 +32,7 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return other
     if type(wanted) is ty.Arr and len(args) == 1 and kind_given(cx, value) == NUMBER:
         return f"an array:  {name} [{written(value)}, ...]"
-    if i == 0 and isinstance(value, tree.Tuple | tree.ArrayLit) and (shaped := of_shape(name, args)):
+    if i == 0 and isinstance(value, tree.Tuple | tree.ArrayLit) and (shaped := of_shape(name, value.items, args)):
         return shaped
     alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
     if isinstance(value, tree.Tuple | term.Tuple) and alone:
@@ -46,9 +46,9 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     return exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
 
 
-def of_shape(name: str, args: list[Arg]) -> str:
+def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:
     """A help for `zeros (2, 3)`, `fill [2, 3] x` and `reshape (2, 3) xs`, as other systems write shapes."""
-    sizes = [written(item) for item in args[0].value.items]
+    sizes = [written(item) for item in items]
     if name == "reshape":
         return f"the shape is the result's type:  (reshape xs : float[{', '.join(sizes)}])"
     if name not in ("zeros", "ones", "fill") or not sizes:
