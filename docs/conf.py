@@ -25,6 +25,7 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["book.css"]
+html_js_files = [("keys.js", {"defer": "defer"})]
 html_theme_options = {"sidebar_hide_name": False, "source_directory": "docs/"}
 html_show_copyright = False
 suppress_warnings = ["toc.not_included"]  # a new page is built before the index names it

@@ -23,6 +23,7 @@ from dpl.syntax.format import format_source
 from dpl.syntax.pages import blocks
 from dpl.syntax.parse import parse_block
 from dpl.syntax.tables import tables
+from dplc.commands import cli
 from dplc.tools.test.pages import shown
 
 DOCS = ROOT / "docs"
@@ -53,6 +54,11 @@ def test_page(page: Path) -> None:
 def test_page_in_native_code(dpl, page: Path) -> None:
     run = dpl("test", "--engine", "native", page)
     assert run.returncode == 0, run.stdout
+
+
+def test_the_page_of_the_command_has_every_verb() -> None:
+    page = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    assert [verb for verb in cli.commands if f"dpl {verb}" not in page] == []
 
 
 @pytest.mark.slow

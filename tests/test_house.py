@@ -26,8 +26,8 @@ def test_ruff() -> None:
     clean("-m", "ruff", "check", "lang", "compiler", "tests", "benchmarks", "examples", "docs")
 
 
-def test_pyright() -> None:
-    clean("-m", "pyright", "--pythonpath", sys.executable)
+def test_types() -> None:
+    clean("-m", "pyrefly", "check", "--python-interpreter-path", sys.executable)
 
 
 @pytest.mark.parametrize("kind", ["py", "rt", "dp", "lark"])

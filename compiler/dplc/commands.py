@@ -206,7 +206,7 @@ def bench(
             raise click.UsageError("--cost measures at several sizes; leave out --size")
         from dplc.tools.bench.cost import tell_costs
 
-        return tell_costs(target, names, limit, as_json, plot and drawing_to(plot))
+        return tell_costs(target, names, limit, as_json, drawing_to(plot) if plot else None)
     if plot:
         raise click.UsageError("--plot draws what --cost counts; add --cost")
     from dplc.tools.bench.bench import tell_times
@@ -326,14 +326,15 @@ OUTPUT = click.Path(dir_okay=False, path_type=Path)
 @click.option("--flame", type=OUTPUT, metavar="FILE.svg", help="Draw a flame graph.")
 @click.option("--trace", type=OUTPUT, metavar="FILE.json", help="Write a trace for Chrome or Perfetto.")
 @click.option("--speedscope", type=OUTPUT, metavar="FILE.json", help="Write the samples for speedscope.")
+@click.option("--memory", is_flag=True, help="Tell which lines make the blocks of memory, in place of time.")
 @click.argument("file", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def profile(file: str, args: tuple[str, ...], top: int, flame: Path | None, trace: Path | None,
-            speedscope: Path | None) -> int:  # fmt: skip
-    """Run a program as native code and tell where it spends its time, by line and by function."""
-    from dplc.tools.profile.profile import profile
+            speedscope: Path | None, memory: bool) -> int:  # fmt: skip
+    """Run a program as native code and tell where it spends its time or its memory, by line and by function."""
+    from dplc.tools.profile.profile import Wanted, profile
 
-    return profile(file, args, top, flame, trace, speedscope)
+    return profile(file, args, Wanted(top, flame, trace, speedscope), memory)
 
 
 @cli.command()

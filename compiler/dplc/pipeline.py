@@ -35,6 +35,7 @@ class Context:
     effort: int = 2  # LLVM's optimisation level, at most
     testing: bool = False  # expectations run on request
     placed: bool = False  # every instruction knows its place, for the profiler
+    watched: bool = False  # blocks of memory know who made them, for the profiler
     finite: bool = False  # calls look at whether their results are finite
     warnings: list[Diagnostic] = field(default_factory=list)
     modules: list[Module] = field(default_factory=list)
@@ -223,16 +224,19 @@ def run_llvm(program: Any, context: Context) -> Any:
         return emit_text(program)
     from dplc.machine.emit.llvm import emit_text
 
-    return emit_text(program, placed=context.placed)
+    return emit_text(program, placed=context.placed, watched=context.watched)
 
 
 def run_object(made: Any, context: Context) -> Any:
-    from dplc.machine.llvm.versions import final
+    from dplc.machine.llvm.versions import final, plain
     from dplc.machine.object.assemble import assemble
     from dplc.machine.object.compiled import Compiled
+    from dplc.machine.runtime import shared
 
     text, sites = made
-    return Compiled(assemble(final(text), most=context.effort, flat=True), sites.to_json())
+    quickly = context.effort == 0 and not context.watched  # a program that is watched has a runtime of its own
+    text = plain(text, shared.shared().texts) if quickly else final(text)
+    return Compiled(assemble(text, most=context.effort, flat=True), sites.to_json())
 
 
 def show_trees(modules: list[Module]) -> str:

@@ -39,7 +39,11 @@ document.getElementById("link").onclick = async () => {
   await navigator.clipboard?.writeText(location.href).catch(() => {});
   document.getElementById("status").textContent = "the address now has the program";
 };
-const open = async () => page.show(await linked(location.hash).catch(() => null) ?? examples[choice.value]);
+const open = async () => {
+  const program = await linked(location.hash).catch(() => undefined);
+  page.show(program ?? examples[choice.value]);
+  if (program === undefined) page.complain(new Error("this link is broken: a part of the program in it is missing"));
+};
 window.addEventListener("hashchange", open);
 open();
 """

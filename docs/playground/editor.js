@@ -22,10 +22,11 @@ export class Editor {
   constructor(box, changed) {
     box.classList.add("editor");
     box.innerHTML = '<pre class="numbers" aria-hidden="true"></pre><div class="text"><pre class="colours" aria-hidden="true"></pre>'
-      + '<textarea spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off" aria-label="program"></textarea></div>';
+      + '<textarea spellcheck="false" autocapitalize="off" autocomplete="off" wrap="off" aria-label="program"'
+      + ' title="Ctrl+Enter runs the program, Tab leaves the editor"></textarea></div>';
     [this.numbers, this.colours, this.area] = ["pre.numbers", "pre.colours", "textarea"].map((s) => box.querySelector(s));
     this.marks = new Map();
-    this.area.addEventListener("input", () => { this.marks.clear(); this.draw(); changed(); });
+    this.area.addEventListener("input", () => { this.marks.clear(); this.drawSoon(); changed(); });
     this.area.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -35,6 +36,9 @@ export class Editor {
 
   // Lines that are marked: {line: kind}.
   mark(lines) { this.marks = new Map(Object.entries(lines).map(([line, kind]) => [Number(line), kind])); this.draw(); }
+
+  // A text that is pasted may come as many changes.
+  drawSoon() { this.frame ??= requestAnimationFrame(() => { this.frame = null; this.draw(); }); }
 
   draw() {
     this.colours.innerHTML = coloured(this.text);

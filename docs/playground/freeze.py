@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import compileall
 import gc
+import marshal
 import pkgutil
 import shutil
 import sys
 import warnings
+import zlib
 from importlib import import_module
 from pathlib import Path
 from py_compile import PycInvalidationMode
+from types import CodeType
 from zipfile import ZIP_DEFLATED, ZipFile
 
 CODE = (".py", ".pyc")
+HEADER = 16  # bytes of a `.pyc` before its code
 BUILD = ("lark", "freeze.py", "freeze.pyc")  # what only the build needs
 STANDARD = ("difflib", "json", "tomllib", "traceback", "unicodedata")  # what functions import when called
 STANDARD += tuple(f"encodings.{name}" for name in ("ascii", "cp437", "latin_1", "utf_16", "utf_32"))
@@ -47,6 +51,15 @@ def compiled(folder: Path) -> None:
     for file in folder.rglob("*.py"):
         if file.with_suffix(".pyc").exists():
             file.unlink()
+    for file in folder.rglob("*.pyc"):
+        data = file.read_bytes()
+        file.write_bytes(data[:HEADER] + marshal.dumps(without_lines(marshal.loads(data[HEADER:]))))
+
+
+def without_lines(code: CodeType) -> CodeType:
+    """Code without its tables of lines, which only traces of Python show."""
+    inside = (without_lines(part) if isinstance(part, CodeType) else part for part in code.co_consts)
+    return code.replace(co_linetable=b"", co_consts=tuple(inside))
 
 
 def packed(folder: Path, archive: Path, chosen) -> None:
@@ -61,6 +74,10 @@ def warm() -> None:
     warnings.simplefilter("ignore")
     driver = import_module("driver")
     driver.begin()
+    library = import_module("dpl.types.library").library()
+    exports = (*library.modules.values(), library.primitives)
+    for parts in (library.definitions, *(module.values for module in exports)):
+        store(parts)
     dpl = import_module("dpl")
     for module in pkgutil.walk_packages(dpl.__path__, "dpl."):
         if module.name != "dpl.highlight":  # for Pygments
@@ -70,6 +87,11 @@ def warm() -> None:
     for text in WARM:
         driver.execute(text, lambda _: None)
     clear()
+
+
+def store(parts) -> None:
+    """Keep a part of the library as it is: all of memory is compressed at once, which takes half the room."""
+    parts.packed = {name: zlib.compress(zlib.decompress(part), 0) for name, part in parts.packed.items()}
 
 
 def clear() -> None:

@@ -12,6 +12,7 @@ export class Interpreter {
     const begun = performance.now();
     this.status("loading", "loading …");
     this.worker = new Worker("worker.js", { type: "module" });
+    this.worker.onerror = () => this.status("failed", "the interpreter could not be loaded");
     this.worker.onmessage = ({ data }) => {
       if (data.ready) {
         this.seconds = (performance.now() - begun) / 1000;

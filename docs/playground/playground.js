@@ -16,7 +16,7 @@ export class Playground {
     $("run").onclick = () => this.run();
     $("stop").onclick = () => this.interpreter.stop();
     $("debug").onclick = () => this.debug();
-    for (const button of document.querySelectorAll("[data-move]")) button.onclick = () => this.move(button.dataset.move);
+    for (const button of document.querySelectorAll("[data-move]")) button.onclick = () => this.go(button.dataset.move);
     document.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.run(); }
     });
@@ -80,26 +80,34 @@ export class Playground {
     $("messages").replaceChildren(box);
   }
 
+  // Stop stands where Run stood, so the keyboard's focus moves to it, and back.
   async busy(work) {
+    if (document.body.dataset.state === "running") return;
+    const asked = document.activeElement;
     document.body.dataset.state = "running";
     $("status").textContent = "running …";
+    if (asked.offsetParent === null) $("stop").focus();
     const begun = performance.now();
     try {
       await work();
       document.body.dataset.state = "ready";
       $("status").textContent = `${((performance.now() - begun) / 1000).toFixed(2)} s`;
-    } catch (error) {
+    } catch (error) {  // what was being stepped through is gone
+      this.leave();
       this.complain(error);
       if (document.body.dataset.state === "running") document.body.dataset.state = "ready";
     }
+    if ([document.body, $("stop")].includes(document.activeElement)) (asked.offsetParent ? asked : $("run")).focus();
   }
 
   // ---- running
 
   run() {
-    this.clear();
-    this.leave();
-    return this.busy(async () => this.tell(await this.interpreter.call("execute", [this.editor.text], (text) => this.print(text))));
+    return this.busy(async () => {
+      this.clear();
+      this.leave();
+      this.tell(await this.interpreter.call("execute", [this.editor.text], (text) => this.print(text)));
+    });
   }
 
   checkSoon() {
@@ -115,8 +123,8 @@ export class Playground {
   // ---- stepping
 
   debug() {
-    this.clear();
     return this.busy(async () => {
+      this.clear();
       const messages = await this.interpreter.call("debug", [this.editor.text]);
       this.tell(messages);
       if (messages.some((message) => message.severity === "error")) return;
@@ -124,6 +132,8 @@ export class Playground {
       await this.move("step");
     });
   }
+
+  go(how) { return this.busy(() => this.move(how)); }
 
   async move(how) {
     const seen = await this.interpreter.call("move", [how], (text) => this.print(text));

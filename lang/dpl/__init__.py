@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     def load(path: str | os.PathLike[str], device: str = "cpu") -> Any: ...
 
 
-HOST = "dpl.host:Host"  # the class of the host (`host.py`), which the compiler changes
+HOST: str = "dpl.host:Host"  # the class of the host (`host.py`), which the compiler changes
 DOORS = {"load": "dplc.embed.load", "Error": "dplc.embed.shapes"}
 
 

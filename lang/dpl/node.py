@@ -10,7 +10,9 @@ checker prevents changes of nodes; nothing does at run time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
+from types import CodeType, FunctionType
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
@@ -68,16 +70,34 @@ def _made(cls: Class, methods: dict[str, Any]) -> Class:
     for name, method in methods.items():
         if name not in cls.__dict__ or cls.__dict__[name] is None:
             body[name] = method
-    return type(cls)(cls.__name__, cls.__bases__, body)  # pyright: ignore[reportReturnType]  (of the same interface)
+    return type(cls)(cls.__name__, cls.__bases__, body)  # of the same interface
 
 
 def replace(value: Value, **changes: Any) -> Value:
     """A copy of a node or a record with some fields changed."""
-    names: tuple[str, ...] = type(value).__match_args__  # pyright: ignore[reportAttributeAccessIssue]  (nodes have it)
+    names: tuple[str, ...] = type(value).__match_args__  # pyrefly: ignore[missing-attribute]  (nodes have it)
     return type(value)(*(changes[name] if name in changes else getattr(value, name) for name in names))
 
 
 def _init(fields: tuple[str, ...], defaults: dict[str, Any], finished: bool):
+    given = [defaults[name] for name in fields if name in defaults]
+    if finished or any(isinstance(one, Field) and one.default_factory is not None for one in given):
+        return _special_init(fields, defaults, finished)
+    code = _assigning(len(fields)).replace(co_varnames=("self", *fields), co_names=fields)
+    return FunctionType(code, {}, "__init__", tuple([one for one in given if not isinstance(one, Field)]))
+
+
+@cache
+def _assigning(count: int) -> CodeType:
+    """The code of an `__init__` that sets so many fields.  All classes with as many share it, under other names: to
+    compile a text for each would take a tenth of the time that it takes to start."""
+    numbers = range(count)
+    params, lines = "".join(f", p{i}" for i in numbers), "".join(f" self.f{i} = p{i}\n" for i in numbers)
+    return _function(params, lines).__code__
+
+
+def _special_init(fields: tuple[str, ...], defaults: dict[str, Any], finished: bool):
+    """One that makes fresh defaults, or that calls `__post_init__`."""
     params, lines = "", ""
     for name in fields:
         given = defaults.get(name)
@@ -86,7 +106,10 @@ def _init(fields: tuple[str, ...], defaults: dict[str, Any], finished: bool):
         params += f", {name}{default}"
         made = f"{name} if {name} is not _defaults[{name!r}] else {name}.default_factory()" if fresh else name
         lines += f" self.{name} = {made}\n"
-    lines += " self.__post_init__()\n" if finished else ""
+    return _function(params, lines + (" self.__post_init__()\n" if finished else ""), defaults)
+
+
+def _function(params: str, lines: str, defaults: dict[str, Any] | None = None) -> FunctionType:
     scope: dict[str, Any] = {"_defaults": defaults}
     exec(f"def __init__(self{params}):\n{lines or ' pass'}", scope)
     return scope["__init__"]
@@ -97,7 +120,7 @@ def _key(fields: tuple[str, ...]):
     return attrgetter(*fields) if fields else len
 
 
-def _eq(self, other: object) -> bool:
+def _eq(self, other: Any) -> bool:
     if self is other:
         return True
     if self.__class__ is not other.__class__:

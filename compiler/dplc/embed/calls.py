@@ -20,7 +20,7 @@ from signal import SIGINT, default_int_handler
 from typing import Any, Protocol
 
 try:
-    from _signal import getsignal  # signal.getsignal makes an enum of its result: slow  # pyright: ignore
+    from _signal import getsignal  # signal.getsignal makes an enum of its result: slow  # pyrefly: ignore[missing-import]
 except ImportError:
     from signal import getsignal
 

@@ -103,7 +103,7 @@ def derivative(operator: str, function: Function, argument: str | int) -> str:
     types = [text for _, _, text in function.parameters]
     result = types[place] if operator == "grad" else f"{function.__signature__.return_annotation} * ({types[place]})"
     params = " ".join(f"({name} : {text})" for name, text in zip(names, types, strict=True))
-    active = max(names, key=len) + "_"
+    active = f"{max(names, key=len)}_"
     given = " ".join(active if i == place else name for i, name in enumerate(names))
     body = f"Prelude.{operator} (fun {active} -> {function.__name__} {given}) {names[place]}"
     return f"\nexport let {operator}_{function.__name__} {params} : {result} = {body}\n"
@@ -152,7 +152,7 @@ class Instance:
             self.device = ctypes.create_string_buffer(device.encode())
             ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.address(own(PREFIX, "want")))(ctypes.addressof(self.device))
         self.world = World(self.address, PREFIX)
-        weakref.finalize(self, ctypes.CFUNCTYPE(None)(self.address(own(PREFIX, "end")))).atexit = False
+        weakref.finalize(self, ctypes.CFUNCTYPE(None)(self.address(own(PREFIX, "end")))).atexit = False  # pyrefly: ignore[missing-attribute]  (typeshed's error)
 
     def address(self, symbol: str) -> int:
         return self.loaded.address(symbol)

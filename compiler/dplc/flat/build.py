@@ -108,6 +108,19 @@ class Builder:
     def __init__(self, supply: f.Supply | None = None) -> None:
         self.supply = supply or f.Supply()
         self.binds: Binds = []
+        self.span = NOWHERE  # of what is written without one
+
+    @contextmanager
+    def at(self, span: Span) -> Iterator[None]:
+        """What is written meanwhile stands there, unless it says otherwise."""
+        outer, self.span = self.span, span
+        try:
+            yield
+        finally:
+            self.span = outer
+
+    def place(self, span: Span) -> Span:
+        return self.span if span == NOWHERE else span
 
     @contextmanager
     def inside(self) -> Iterator[Binds]:
@@ -132,14 +145,14 @@ class Builder:
         """An operation with one result, whose type follows from those of the operands."""
         atoms = self.atoms(args)
         ty = result_type(name, tuple([a.ty for a in atoms]), attrs)
-        return self.one(f.Op(name, atoms, tuple(attrs.items()), span), ty, name)
+        return self.one(f.Op(name, atoms, tuple(attrs.items()), self.place(span)), ty, name)
 
     def effect(self, name: str, args: Sequence[Value], span: Span = NOWHERE, **attrs: object) -> None:
         """An operation without results."""
-        self.bind(f.Op(name, self.atoms(args), tuple(attrs.items()), span), ())
+        self.bind(f.Op(name, self.atoms(args), tuple(attrs.items()), self.place(span)), ())
 
     def call(self, fn: str, args: Sequence[Value], ty: f.Type, span: Span = NOWHERE, hint: str = "v") -> f.Var:
-        return self.one(f.Call(fn, self.atoms(args), span), ty, hint)
+        return self.one(f.Call(fn, self.atoms(args), self.place(span)), ty, hint)
 
     # ---- cells that last as long as the process ---------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ class Array:
     def sum_to(self, rank: int, ty: f.Type = f.F64) -> Any:
         """Sums over leading dimensions until `rank` are left; each addition gives a number of type `ty`."""
         size, total = math.prod(self.shape[len(self.shape) - rank :]), sums.column if rank else sums.total
-        plus = add if elem_of(ty) == f.F64 else lambda a, b: wrap(a + b, ty)
+        plus: Callable = add if elem_of(ty) == f.F64 else lambda a, b: wrap(a + b, ty)
         zeros = [type(one)(0) for one in self.items[:size]]
         totals = [total(plus, zero, self.items[i::size]) for i, zero in enumerate(zeros)] or [0.0] * size
         return Array(self.shape[len(self.shape) - rank :], totals) if rank else totals[0]
@@ -105,7 +105,7 @@ def scalar(op: f.Op, args: list, result: f.Type) -> object:
 
 def cast(op: f.Op, args: list, result: f.Type) -> object:
     conversion = TABLE.get(op.attr("to"))
-    convert = (conversion and conversion.eval) or bool
+    convert = conversion.eval if conversion and conversion.eval else bool
     return scalar_row(lambda x: wrap(convert(x), result), args)
 
 

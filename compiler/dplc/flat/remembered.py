@@ -17,7 +17,7 @@ def remembered(analysis: Callable[[f.Block], Found]) -> Callable[[f.Block], Foun
         try:
             facts = block.facts
         except AttributeError:  # this is the first analysis of the block
-            facts = block.facts = {}  # pyright: ignore[reportAttributeAccessIssue]  (the block stays what it is)
+            facts = block.facts = {}  # pyrefly: ignore[read-only]  (the block stays what it is)
         if analysis not in facts:
             facts[analysis] = analysis(block)
         return facts[analysis]

@@ -99,16 +99,25 @@ def rebuild(rhs: f.Rhs, atom: Atoms, block: Blocks, binder: Binders) -> f.Rhs:
     return REBUILD[type(rhs)](rhs, atom, block, binder)
 
 
+def unchanged(item: Item) -> Item:
+    """For `rebuild`: these are as before."""
+    return item
+
+
 def changed(items: tuple[Item, ...], change: Callable[[Item], Item]) -> tuple[Item, ...]:
     """All items changed; the same tuple if none is."""
-    made = [change(item) for item in items]
-    return items if all(map(is_, items, made)) else tuple(made)
+    if change is unchanged or not items:
+        return items
+    made = tuple(map(change, items))
+    return items if all(map(is_, items, made)) else made
 
 
 def remade(one: Made, *fields: Any) -> Made:
     """A node with other fields; the same object if they are the same."""
-    same = all(map(is_, fields, [getattr(one, name) for name in one.__match_args__]))
-    return one if same else type(one)(*fields)
+    for name, field in zip(one.__match_args__, fields, strict=False):  # the last may have defaults
+        if getattr(one, name) is not field:
+            return type(one)(*fields)
+    return one
 
 
 def _op(op: f.Op, atom: Atoms, block: Blocks, binder: Binders) -> f.Op:
@@ -212,7 +221,7 @@ REBUILD: dict[type, Callable[[Any, Atoms, Blocks, Binders], f.Rhs]] = {
 
 def with_blocks(rhs: f.Rhs, block: Callable[[f.Block], f.Block]) -> f.Rhs:
     """The right-hand side with its inner blocks replaced."""
-    return rebuild(rhs, lambda a: a, block, lambda v: v) if blocks(rhs) else rhs
+    return REBUILD[type(rhs)](rhs, unchanged, block, unchanged) if type(rhs) in BLOCKS else rhs
 
 
 def with_rhs(bind: f.Bind, rhs: f.Rhs, vars_: tuple[f.Var, ...] | None = None) -> f.Bind:
@@ -325,13 +334,14 @@ def supply_for(program: f.Program) -> f.Supply:
 @remembered
 def highest(block: f.Block) -> int:
     """The highest number at the end of a name that a block binds."""
-    found = 0
+    found = [0]
     for bind in block.binds:
-        for var in (*bind.vars, *binders(bind.rhs)):
-            found = max(found, number_of(var.name))
-        for inner in blocks(bind.rhs):
-            found = max(found, highest(inner))
-    return found
+        rhs = bind.rhs
+        found += [number_of(var.name) for var in bind.vars]
+        if type(rhs) in BLOCKS:
+            found += [number_of(var.name) for var in binders(rhs)]
+            found += map(highest, BLOCKS[type(rhs)](rhs))
+    return max(found)
 
 
 @lru_cache(maxsize=1 << 16)

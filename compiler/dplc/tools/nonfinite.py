@@ -65,7 +65,7 @@ def interpret(
 
 def explain(program: c.Program, args: Sequence[str], given: Mapping[str, Value] | None = None) -> DplError | None:
     """The error for a native run that ended because a number was not finite, found in the interpreter."""
-    nowhere: TextIO = Nowhere()  # pyright: ignore[reportAssignmentType]
+    nowhere: TextIO = Nowhere()  # pyrefly: ignore[bad-assignment]
     try:
         interpret(program, args, "trap", nowhere, given)
     except DplError as error:

@@ -271,7 +271,7 @@ def compile_native(begun: Begun, context: Context, first: bool, may_be_interpret
     def made() -> Program:
         if first:
             compiled = compile_from(begun.stage, begun.value, "object", context)[1]
-            return timed("link", context, lambda: linked(compiled))
+            return timed("link", context, lambda: linked(compiled, context.watched, context.placed))
         text, sites = compile_from(begun.stage, begun.value, "llvm", context)[1]
         return timed("object", context, lambda: quickly_linked(text, sites.to_json()))
 

@@ -25,6 +25,7 @@ from dpl.types.state.env import TYPES, Constructor, Exports, Primitive, Value
 WORD = re.compile(r"[^\W_]+")
 NAME = re.compile(r"[A-Za-z_][\w.']*")
 SHOWN = 20
+MISSING = 10  # the cost of a word that is not found
 ORDERS = 4  # arguments that are tried in any order, at most
 
 
@@ -118,15 +119,19 @@ def named(name: str, known: Iterable[Known]) -> list[Known]:
 # ---- by words -------------------------------------------------------------------------------------------------------
 
 
-def by_words(query: str, known: list[Known]) -> Iterator[tuple[float, Known]]:
+def by_words(query: str, known: list[Known]) -> list[tuple[float, Known]]:
+    """What has all the words; if nothing has, what has most of them."""
     other = meant(query.strip())
     words = [word.lower() for word in WORD.findall(query)]
-    for one in known:
-        score = of_words(query.strip().lower(), words, one) if words else None
+    scored = []
+    for one in known if words else ():
+        score = of_words(query.strip().lower(), words, one)
         if one.name in other:
             score = 1 if score is None else min(1, score)
         if score is not None:
-            yield score, one
+            scored.append((score, one))
+    fewest = min((score // MISSING for score, _ in scored), default=0)
+    return [(score, one) for score, one in scored if score // MISSING == fewest]
 
 
 def of_words(query: str, words: list[str], one: Known) -> float | None:
@@ -135,9 +140,11 @@ def of_words(query: str, words: list[str], one: Known) -> float | None:
         return 0
     if one.last.lower().startswith(query):
         return 2
-    if all(word in name for word in words):
+    in_name = sum(word in name for word in words)
+    if in_name == len(words):
         return 3
-    return 4 if all(word in name or word in doc for word in words) else None
+    missing = sum(word not in name and word not in doc for word in words)
+    return None if missing == len(words) else missing * MISSING + (3.5 if in_name else 4)
 
 
 def meant(name: str) -> set[str]:
@@ -168,7 +175,7 @@ def of_tree(written: Type) -> t.Ty:
             known = TYPES.get(name)
             inner = tuple(of_tree(a) for a in args if isinstance(a, Type))
             alias = known.alias if known else None
-            return alias if alias else t.Con(known.name if known else name, inner)  # type: ignore[return-value]
+            return alias if alias else t.Con(known.name if known else name, inner)  # pyrefly: ignore[bad-return]
         case TyTuple(_, items):
             return t.Tup(tuple(of_tree(i) for i in items))
         case TyFun(_, arg, result, _):
@@ -182,7 +189,7 @@ def of_tree(written: Type) -> t.Ty:
             raise ValueError(written)
 
 
-def of_size(written: Size) -> t.Size:
+def of_size(written: Size | TyName) -> t.Size:
     match written:
         case SizeVar(_, name) | TyName(_, name, ()):
             return sizes.name(name)

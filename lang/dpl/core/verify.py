@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dpl.core import term, ty
+from dpl.core import term as c
+from dpl.core import ty
 from dpl.diagnostics import Bug
 from dpl.prims import TABLE
 
@@ -15,31 +16,31 @@ VARIED = {"index": 2, "update": 3, "reshape": 2, "sized": 1}  # the least number
 Signature = tuple[tuple[ty.Var, ...], ty.Ty]
 
 
-def verify(program: term.Program, library: bool = False) -> None:
+def verify(program: c.Program, library: bool = False) -> None:
     """Raises Bug if the program is not well formed.  With `library`, checks the whole standard library too."""
-    globals_ = {item.name: (item.params, item.ty) for item in program.items if isinstance(item, term.Def)}
+    globals_ = {item.name: (item.params, item.ty) for item in program.items if isinstance(item, c.Def)}
     items = list(program.items)
     if library:
         items += [program.library[name] for name in program.library]
     for item in items:
-        checker = Checker(program, globals_, item.name if isinstance(item, term.Def) else "do")
-        if isinstance(item, term.Def):
+        checker = Checker(program, globals_, item.name if isinstance(item, c.Def) else "do")
+        if isinstance(item, c.Def):
             checker.same(item.body.ty, item.ty, item.body)
         checker.term(item.body, {})
 
 
 class Checker:
-    def __init__(self, program: term.Program, globals_: Mapping[str, Signature], where: str) -> None:
+    def __init__(self, program: c.Program, globals_: Mapping[str, Signature], where: str) -> None:
         self.program, self.globals, self.where = program, globals_, where
 
-    def wrong(self, what: str, t: term.Term) -> Bug:
+    def wrong(self, what: str, t: c.Term) -> Bug:
         return Bug(f"core of {self.where}: {what} at {t.span}")
 
-    def same(self, a: ty.Ty | None, b: ty.Ty | None, t: term.Term) -> None:
+    def same(self, a: ty.Ty | None, b: ty.Ty | None, t: c.Term) -> None:
         if not equal(a, b):
             raise self.wrong(f"{a} is not {b}", t)
 
-    def signature(self, name: str, env: Mapping[str, Signature], t: term.Term) -> Signature:
+    def signature(self, name: str, env: Mapping[str, Signature], t: c.Term) -> Signature:
         found = env.get(name) or self.globals.get(name)
         if found is None:
             definition = self.program.library.get(name)
@@ -48,18 +49,18 @@ class Checker:
             found = definition.params, definition.ty
         return found
 
-    def term(self, t: term.Term, env: dict[str, Signature]) -> None:
+    def term(self, t: c.Term, env: dict[str, Signature]) -> None:
         while True:  # along the spine of lets
             match t:
-                case term.Let(_, u, name, params, rhs, body):
+                case c.Let(_, u, name, params, rhs, body):
                     self.term(rhs, env)
                     self.same(u, body.ty, t)
                     env = {**env, name: (params, rhs.ty)} if mentions_little(env) else add(env, name, (params, rhs.ty))
                     t = body
-                case term.LetRec(_, u, params, bindings, body):
+                case c.LetRec(_, u, params, bindings, body):
                     env = {**env, **{n: (params, v.ty) for n, v in bindings}}
                     for _, value in bindings:
-                        if not isinstance(value, term.Lam):
+                        if not isinstance(value, c.Lam):
                             raise self.wrong("a recursive definition that is no function", t)
                         self.term(value, env)
                     self.same(u, body.ty, t)
@@ -67,31 +68,31 @@ class Checker:
                 case _:
                     return self.shape(t, env)
 
-    def shape(self, t: term.Term, env: dict[str, Signature]) -> None:
+    def shape(self, t: c.Term, env: dict[str, Signature]) -> None:
         match t:
-            case term.Var():
+            case c.Var():
                 self.variable(t, env)
-            case term.Lam(_, ty.Fn(arg, _, result), param, body):
+            case c.Lam(_, ty.Fn(arg, _, result), param, body):
                 self.same(body.ty, result, t)
                 self.term(body, {**env, param: ((), arg)})
-            case term.App(_, u, fn, arg):
+            case c.App(_, u, fn, arg):
                 if not isinstance(fn.ty, ty.Fn):
                     raise self.wrong(f"{fn.ty} is applied", t)
                 self.same(fn.ty.arg, arg.ty, t)
                 self.same(fn.ty.result, u, t)
                 self.term(fn, env)
                 self.term(arg, env)
-            case term.If(_, u, cond, then, else_):
+            case c.If(_, u, cond, then, else_):
                 self.same(cond.ty, ty.BOOL, t)
                 self.same(then.ty, u, t)
                 self.same(else_.ty, u, t)
                 for part in (cond, then, else_):
                     self.term(part, env)
-            case term.Match():
+            case c.Match():
                 self.match(t, env)
-            case term.Shift(_, u, name, body):
+            case c.Shift(_, u, name, body):
                 self.term(body, {**env, name: ((), ty.Fn(u, ty.PURE, body.ty))})
-            case term.Check(_, u, name, body, pairs):
+            case c.Check(_, u, name, body, pairs):
                 self.same(u, body.ty, t)
                 self.term(body, env)
                 for actual, expected, _ in pairs:
@@ -101,7 +102,7 @@ class Checker:
                 for part in self.parts(t, env):
                     self.term(part, env)
 
-    def variable(self, t: term.Var, env: dict[str, Signature]) -> None:
+    def variable(self, t: c.Var, env: dict[str, Signature]) -> None:
         for one in t.sizes:
             for n in one:
                 self.same(n.ty, ty.I64, t)
@@ -112,7 +113,7 @@ class Checker:
         wanted = ty.substitute(general, {p.name: i for p, i in zip(params, t.inst)}) if params else general
         self.same(t.ty, wanted, t)
 
-    def match(self, t: term.Match, env: dict[str, Signature]) -> None:
+    def match(self, t: c.Match, env: dict[str, Signature]) -> None:
         self.term(t.scrutinee, env)
         for arm in t.arms:
             self.same(arm.body.ty, t.ty, t)
@@ -121,40 +122,40 @@ class Checker:
                 if part is not None:
                     self.term(part, inner)
 
-    def parts(self, t: term.Term, env: dict[str, Signature]) -> tuple[term.Term, ...]:
+    def parts(self, t: c.Term, env: dict[str, Signature]) -> tuple[c.Term, ...]:
         """Check a form.  Returns its parts with the same names in scope, which are still to be checked."""
         match t:
-            case term.Prim(_, _, op, args):
+            case c.Prim(_, _, op, args):
                 wanted = VARIED.get(op, 2 if op == "dim" else TABLE[op].arity if op in TABLE else -1)
                 if len(args) < wanted or (op not in VARIED and len(args) != wanted):
                     raise self.wrong(f"{op} of {len(args)} arguments", t)
                 return args
-            case term.Tuple(_, u, items):
+            case c.Tuple(_, u, items):
                 self.same(u, ty.Tup(tuple(i.ty for i in items)), t)
                 return items
-            case term.ArrayLit(_, ty.Arr(elem, _), items):
+            case c.ArrayLit(_, ty.Arr(elem, _), items):
                 for item in items:
                     self.same(item.ty, elem, t)
                 return items
-            case term.Con():
+            case c.Con():
                 return self.construction(t)
-            case term.Field(_, u, record, index):
+            case c.Field(_, u, record, index):
                 content = self.case(record.ty, 0, t)[1]
                 if isinstance(content, ty.Tup) and len(self.data(record.ty, t)[0].fields) != 1:
                     content = content.items[index]
                 self.same(content, u, t)
                 return (record,)
-            case term.For() | term.While() | term.Build():
+            case c.For() | c.While() | c.Build():
                 return self.loop(t, env)
-            case term.Reset(_, u, body):
+            case c.Reset(_, u, body):
                 self.same(u, body.ty, t)
                 return (body,)
-            case term.Lit() | term.Extern():
+            case c.Lit() | c.Extern():
                 return ()
             case _:
                 raise self.wrong(f"no term of core: {t}", t)
 
-    def construction(self, t: term.Con) -> tuple[term.Term, ...]:
+    def construction(self, t: c.Con) -> tuple[c.Term, ...]:
         case_name, content = self.case(t.ty, t.tag, t)
         if case_name != t.name or (t.arg is None) != (content is None):
             raise self.wrong(f"constructor {t.name} of {t.ty}", t)
@@ -163,60 +164,60 @@ class Checker:
         self.same(t.arg.ty, content, t)
         return (t.arg,)
 
-    def loop(self, t: term.For | term.While | term.Build, env: dict[str, Signature]) -> tuple[term.Term, ...]:
+    def loop(self, t: c.For | c.While | c.Build, env: dict[str, Signature]) -> tuple[c.Term, ...]:
         """Check a loop.  Returns the terms outside the scope of its variables, which are still to be checked."""
         match t:
-            case term.For(_, u, state, init, index, count, body):
+            case c.For(_, u, state, init, index, count, body):
                 self.same(init.ty, u, t)
                 self.same(body.ty, u, t)
                 self.term(body, {**env, state: ((), u), index: ((), ty.I64)})
                 return init, count
-            case term.While(_, u, state, init, cond, body):
+            case c.While(_, u, state, init, cond, body):
                 self.same(init.ty, u, t)
                 self.same(body.ty, u, t)
                 self.term(cond, {**env, state: ((), u)})
                 self.term(body, {**env, state: ((), u)})
                 return (init,)
-            case term.Build(_, ty.Arr(elem, _), index, count, body):
+            case c.Build(_, ty.Arr(elem, _), index, count, body):
                 self.same(body.ty, elem, t)
                 self.term(body, {**env, index: ((), ty.I64)})
                 return (count,)
             case _:
                 raise self.wrong(f"a comprehension of type {t.ty}", t)
 
-    def data(self, u: ty.Ty, t: term.Term) -> tuple[term.Data, ty.Con]:
+    def data(self, u: ty.Ty, t: c.Term) -> tuple[c.Data, ty.Con]:
         if isinstance(u, ty.Con):
-            data = term.LIST if u.name == "list" else self.program.datas.get(u.name)
+            data = c.LIST if u.name == "list" else self.program.datas.get(u.name)
             if data is not None:
                 return data, u
         raise self.wrong(f"{u} is no data type", t)
 
-    def case(self, u: ty.Ty, tag: int, t: term.Term) -> tuple[str, ty.Ty | None]:
+    def case(self, u: ty.Ty, tag: int, t: c.Term) -> tuple[str, ty.Ty | None]:
         data, con = self.data(u, t)
         name, content = data.cases[tag]
         env = {p.name: a for p, a in zip(data.params, con.args)}
         return name, None if content is None else ty.substitute(content, env)
 
-    def pattern(self, p: term.Pattern, u: ty.Ty, t: term.Term) -> dict[str, ty.Ty]:
+    def pattern(self, p: c.Pattern, u: ty.Ty, t: c.Term) -> dict[str, ty.Ty]:
         """The variables of a pattern for values of type `u`, with their types."""
         self.same(p.ty, u, t)
         match p, u:
-            case ((term.PWild() | term.PLit() | term.PCon(arg=None)), _):
+            case ((c.PWild() | c.PLit() | c.PCon(arg=None)), _):
                 return {}
-            case term.PVar(_, name), _:
+            case c.PVar(_, name), _:
                 return {name: u}
-            case term.PTuple(_, items), ty.Tup(parts) if len(items) == len(parts):
+            case c.PTuple(_, items), ty.Tup(parts) if len(items) == len(parts):
                 return {n: v for i, part in zip(items, parts) for n, v in self.pattern(i, part, t).items()}
-            case term.PArray(_, items), ty.Arr(elem):
+            case c.PArray(_, items), ty.Arr(elem):
                 return {n: v for i in items for n, v in self.pattern(i, elem, t).items()}
-            case term.PCon(_, name, tag, arg), _:
+            case c.PCon(_, name, tag, arg), _:
                 content = self.case(u, tag, t)[1]
                 if arg is None or content is None:
                     raise self.wrong(f"constructor {name} of {u}", t)
                 return self.pattern(arg, content, t)
-            case term.PAs(_, inner, name), _:
+            case c.PAs(_, inner, name), _:
                 return {**self.pattern(inner, u, t), name: u}
-            case term.POr(_, left, right), _:
+            case c.POr(_, left, right), _:
                 found = self.pattern(left, u, t)
                 if found.keys() != self.pattern(right, u, t).keys():
                     raise self.wrong("an or-pattern with different variables", t)

@@ -40,7 +40,7 @@ class Captured(Cont):
 class DebugMachine(Machine):
     def __init__(self) -> None:
         super().__init__()
-        self.levels: Counted = Counted()
+        self.levels: Counted = Counted()  # pyrefly: ignore[bad-override-mutable-attribute]
         self.watch: Callable | None = None
         self.resumed: deque[Captured] = deque(maxlen=64)  # the continuations called last
         self.resumptions = 0

@@ -31,7 +31,7 @@ def is_readable(ty: t.Ty, datas: DataTypes) -> bool:
             case t.Con("ref", _) | t.Fn() | t.Var() | t.Lift() | t.Hole():
                 return False
             case t.Con("list", (elem,)):
-                todo.append(elem)  # pyright: ignore[reportArgumentType]
+                todo.append(elem)  # pyrefly: ignore[bad-argument-type]
             case t.Con(name) if name in datas.declared:
                 count = len(datas.data(part).cases)
                 todo += [a for tag in range(count) if (a := datas.argument(part, tag)) is not None]
@@ -84,7 +84,7 @@ class Reader:
             case t.Arr(elem):
                 return self.array(elem)
             case t.Con("list", (elem,)):
-                return self.list(elem)  # pyright: ignore[reportArgumentType]
+                return self.list(elem)  # pyrefly: ignore[bad-argument-type]
             case t.Con():
                 return self.data(ty)
             case _:

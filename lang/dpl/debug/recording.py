@@ -17,7 +17,7 @@ class Recording(Debugged):
         self.places = Places()
         super().__init__(program, args, out)
         journal = Unwritten(self.world.out)
-        self._compiler.instruments = Instruments(self.places, journal, {}, {}, lambda _stop, _place: None)  # pyright: ignore
+        self._compiler.instruments = Instruments(self.places, journal, {}, {}, lambda *_: None)  # pyrefly: ignore[missing-attribute]
 
     def add(self, items: Sequence[c.Def | c.Do | c.Expect]) -> None:
         super().add(items)

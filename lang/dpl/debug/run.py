@@ -108,11 +108,11 @@ class Run:
         self.journal.again()
         HERE.place = HERE.visit = None
         self.instruments = Instruments(self.places, self.journal, {}, {}, self._compiled)
-        self.interpreter = Debugged(self.program, self.args, self.journal)  # pyright: ignore[reportArgumentType]
+        self.interpreter = Debugged(self.program, self.args, self.journal)
         self.interpreter._values.update({(name, (), ()): value for name, value in self.given.items()})
         self.interpreter.watching = self._watching
-        self.interpreter._compiler.instruments = self.instruments  # pyright: ignore
-        self.machine: DebugMachine = self.interpreter.machine  # pyright: ignore[reportAttributeAccessIssue]
+        self.interpreter._compiler.instruments = self.instruments  # pyrefly: ignore[missing-attribute]
+        self.machine: DebugMachine = self.interpreter.machine  # pyrefly: ignore[bad-assignment]
         self.state: tuple[Callable, Any, tuple] = _nothing, None, self.machine.end
         self.history = History(self._graph)
         self.seen: set[Callable] = set()  # the stops since the last moment that is kept

@@ -382,7 +382,7 @@ class Builder:
 
     # ---- numbers -----------------------------------------------------------------------------------------------
 
-    def read_number(self, span: Span, token: Token, sign: int) -> tuple[int | float, str]:
+    def read_number(self, span: Span, token: Token, sign: int) -> tuple[int | float, str]:  # pyrefly: ignore[unsupported-operation]  (`tuple` is a rule too)
         value, suffix, problem = literals.number(token, sign, span)
         if problem and sign == 1 and literals.fits(-value, suffix):
             self.extremes[token.start] = problem

@@ -1,4 +1,4 @@
-"""The library of MPI for the interpreter, by ctypes: the functions that `rt/mpi.rt` calls for native code.
+"""The library of MPI for the interpreter, by ctypes: the functions that `rt/message_passing.rt` calls for native code.
 
 A launcher, such as `mpiexec`, starts the processes and says so in the environment.  Only then is a library looked for.
 There are three binary interfaces: the standard one of MPI 5, that of MPICH before it, and that of Open MPI.

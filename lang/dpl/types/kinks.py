@@ -209,8 +209,8 @@ class Follower:
         """A global name."""
         if name not in self.values:
             found = self.globals.get(name) or self.library.get(name)
-            known = isinstance(found, Def) and isinstance(found.body, term.Lam)
-            self.values[name] = Closure(found.body.param, found.body.body, {}) if known else UNKNOWN  # pyright: ignore
+            body = found.body if isinstance(found, Def) else None
+            self.values[name] = Closure(body.param, body.body, {}) if isinstance(body, term.Lam) else UNKNOWN
         value = self.values[name]
         return Partial(name, ()) if name in STARTS else value
 

@@ -43,7 +43,7 @@ class Reader:
             case _:
                 raise AssertionError(t)
 
-    def size(self, s: tree.Size) -> ty.Size:
+    def size(self, s: tree.Size | tree.TyName) -> ty.Size:
         match s:
             case tree.SizeUnknown():
                 self.unknowns.append(f"?{len(self.unknowns)}")

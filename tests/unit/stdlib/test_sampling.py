@@ -25,10 +25,10 @@ do near "divergences" (float run.divergences) 0.0 0.0
 """
 
 WALKS = """
--- The same by walks of fixed length, with a density of f32
+-- The same by walks of fixed length, with a density and draws of f32
 let density (x : f32[2]) = 0.0 - 0.5 * x[0] ** 2 - 0.5 * ((x[1] - x[0]) / 0.3) ** 2
 let run = Mcmc.hmc { Mcmc.usual with chains = 2; warmup = 300; draws = 400 } 8 (Random.key 2) density [5.0, -5.0]
-let l = Mcmc.line (fun x -> x[1]) run
+let l = Mcmc.line (fun (x : f32[2]) -> x[1]) run
 do near "mean" l.mean 0.0 (4.0 * sqrt (1.09 / l.bulk))
 do near "sd" l.sd (sqrt 1.09) 0.3
 do near "rhat" l.rhat 1.0 0.03

@@ -23,6 +23,12 @@ QUERIES = (
     "float[3, 4] -> float[4, 3]",
     "string -> string list -> string",
 )
+WORDS = {
+    "matrix inverse": "Linalg.inverse",
+    "np.linalg.inv": "Linalg.inverse",
+    "cumsum": "cumsum",
+    "read csv": "Data.read_csv",
+}
 SCRIPT = "const [entries, queries] = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
 SCRIPT += "console.log(JSON.stringify(queries.map((q) => find(entries, q).map((e) => e.name))));"
 
@@ -30,11 +36,18 @@ SCRIPT += "console.log(JSON.stringify(queries.map((q) => find(entries, q).map((e
 @pytest.mark.skipif(not shutil.which("node"), reason="node is missing")
 def test_the_search_in_a_page_finds_what_the_command_finds(tmp_path: Path) -> None:
     known = list(known_in(library().modules))
-    entries = [{"name": k.name, "type": show_scheme(k.scheme), "doc": k.doc} for k in known]
+    others = finder.foreign()
+    entries = [
+        {"name": k.name, "type": show_scheme(k.scheme), "doc": k.doc, "also": others.get(k.name, [])} for k in known
+    ]
     script = tmp_path / "find.js"
     script.write_text(finder.SCRIPT.read_text(encoding="utf-8") + SCRIPT, encoding="utf-8")
-    run = subprocess.run(["node", script], input=json.dumps([entries, QUERIES]), capture_output=True, text=True)
+    asked = json.dumps([entries, [*QUERIES, *WORDS]])
+    run = subprocess.run(["node", script], input=asked, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    for query, found in zip(QUERIES, json.loads(run.stdout), strict=True):
+    answers = json.loads(run.stdout)
+    for query, found in zip(QUERIES, answers, strict=False):
         wanted = [k.name for k in search(query, known)]
         assert found[0] == wanted[0] and set(found) == set(wanted), query
+    for (query, best), found in zip(WORDS.items(), answers[len(QUERIES) :], strict=True):
+        assert found[0] == best == search(query, known)[0].name

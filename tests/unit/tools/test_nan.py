@@ -22,6 +22,30 @@ def test_trap(dpl, engine: str, name: str) -> None:
     assert all(text in run.stderr for text in FOUND[name]), run.stderr
 
 
+SHORT = {  # f32 in data of all kinds: records, sums, records of any type
+    "record": ("type s = { x : f32; n : int }\nlet f (s : s) : s = { x = s.x / (s.x - s.x); n = s.n }\n"
+               "do print (f { x = 1.0; n = 0 }).n\n", "infinity from `div`: div 1.0 0.0"),
+    "sum": ("type s = Circle of f32 | Box of f16 * float | Nothing\n"
+            "let f (x : f32) = if x > 0.0 then Circle (x / 0.0) else Nothing\n"
+            "do print (match f 0.5 with Circle _ -> 1 | _ -> 2)\n", "infinity from `div`: div 0.5 0.0"),
+    "any": ("type 'a cell = { it : 'a; n : int }\n"
+            "let f (x : f32) : f32 list cell = { it = [log (x - 2.0); ]; n = 1 }\n"
+            "do print (f 1.0).n\n", "NaN from `log`: log -1.0"),
+    "gradient": ("type p = { x : f32; y : f32 }\nlet norm (p : p) : f32 = sqrt (p.x * p.x + p.y * p.y)\n"
+                 "let slope p = grad norm p\ndo print (slope { x = 0.0; y = 0.0 })\n", "the derivative of `sqrt`"),
+}  # fmt: skip
+
+
+@ENGINES
+@pytest.mark.parametrize("name", SHORT)
+def test_f32_in_data(dpl, engine: str, name: str, tmp_path: Path) -> None:
+    program, found = SHORT[name]
+    (tmp_path / "main.dp").write_text(program)
+    run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", tmp_path / "main.dp")
+    assert (run.returncode, run.stdout) == (1, "") and "error[R0601]: " in run.stderr, run.stderr
+    assert found in run.stderr
+
+
 @ENGINES
 def test_finite_programs_run_as_usual(dpl, engine: str, tmp_path: Path) -> None:
     program = tmp_path / "main.dp"

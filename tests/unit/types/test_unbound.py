@@ -13,7 +13,8 @@ from dpl.types.check import check_all
 from dpl.types.state.unbound import distance
 
 TABLE = table()
-MEANT = "fun x y z n i k c a b r f g xs ys text -> "  # what stands for what was meant
+# What stands for what was meant.
+MEANT = "fun x y z n m i k c a b r f g s xs ys text start last first stop key value map lists otherwise separator -> "
 
 
 def checked(text: str) -> list[Diagnostic]:
@@ -32,7 +33,7 @@ def told(text: str) -> str:
 
 def test_every_name_of_the_table_exists() -> None:
     values = [*TABLE["same"].values(), *(f"{MEANT}({e})" for e in TABLE["like"].values())]
-    values += [f"{MEANT}({e})" for e in TABLE["fields"].values()]
+    values += [f"{MEANT}({e})" for section in ("fields", "members") for e in TABLE[section].values()]
     types = [f"fun (x : {t}) -> 1" for t in TABLE["types"].values()]
     constructors = [f"{MEANT}{c} {'x' * (c in ('Some', 'Ok', 'Error'))}" for c in TABLE["constructors"].values()]
     for text in (*values, *(f"({t})" for t in types), *constructors):
@@ -46,6 +47,10 @@ def test_the_table_does_not_rename_what_is_there() -> None:
         if n.isidentifier() and not checked(f"let it = {n}\n")
     ]
     assert not known
+
+
+def test_members_of_the_table_are_not_there() -> None:
+    assert not [n for n in TABLE["members"] if not checked(f"let it = {n}\n")]
 
 
 def test_modules_that_are_not_to_be_proposed_exist() -> None:
@@ -77,6 +82,8 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("Math.sqrt 2.0", "sqrt"),
         ("List.fold_left 1", "List.fold"),
         ("List.lenght 1", "length"),
+        ("Array.of_list 1", "List.to_array"),
+        ("Hashtbl.create 1", "Map.empty"),
         ("List.hessian 1", "Ad.hessian"),
         ("lenght [1]", "length"),
         ("pirnt 1", "print"),

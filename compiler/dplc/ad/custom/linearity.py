@@ -21,7 +21,7 @@ from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
-from dplc.flat.walk import rebuild
+from dplc.flat.walk import rebuild, unchanged
 
 MESSAGE = f.Const("the rule given to `with_jvp` is not linear in its tangent", f.STR)
 
@@ -93,7 +93,7 @@ class Checking:
                 return rhs
 
     def inside(self, rhs: f.Rhs, like: Sequence[f.Var]) -> f.Rhs:
-        return rebuild(rhs, lambda a: a, lambda inner: self.block(inner, like), lambda v: v)
+        return rebuild(rhs, unchanged, lambda inner: self.block(inner, like), unchanged)
 
     # ---- operations ----------------------------------------------------------------------------------------------
 

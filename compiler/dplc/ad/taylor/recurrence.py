@@ -30,7 +30,7 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, of_rank, rank_of
 
 Times = Callable[[Builder, f.Atom, f.Atom], f.Atom]
-Operands = Sequence["tuple[f.Atom, f.Atom | None]"]  # each with its series (None: a constant)
+Operands = Sequence[tuple[f.Atom, f.Atom | None]]  # each with its series (None: a constant)
 Given = Callable[["Builder", str, "tuple[Term, ...]"], "Term"]
 
 
@@ -66,7 +66,7 @@ class Trace(World):
         self.known: dict[tuple, Term] = {}
         self.law: dict[Term, tuple[Term, bool]] = {}  # term -> its derivative, or a term with the same coefficients
 
-    def apply(self, name: str, *args: Term) -> Term:  # type: ignore[override]
+    def apply(self, name: str, *args: Term) -> Term:  # pyrefly: ignore[bad-override]
         key = (name, *args)
         if name == "neg" and args[0].op == "neg":
             return args[0].args[0]
@@ -113,12 +113,12 @@ class Trace(World):
         made = rate(arg)
         return self.known.setdefault((made.op, *made.args), made) if made is not arg else arg
 
-    def literal(self, number: float, like: Term) -> Term:  # type: ignore[override]
+    def literal(self, number: float, like: Term) -> Term:  # pyrefly: ignore[bad-override]
         return self.known.setdefault(
             ("literal", number, elem_of(like.first.ty)), Term("constant", super().literal(number, like.first))
         )
 
-    def integer(self, value: int) -> Term:  # type: ignore[override]
+    def integer(self, value: int) -> Term:  # pyrefly: ignore[bad-override]
         return Term("constant", int_(value))
 
 

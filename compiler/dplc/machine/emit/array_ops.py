@@ -348,7 +348,7 @@ def lapack(e: BodyEmitter, op: f.Op) -> Values:
     """A call of the runtime library: flags, addresses of the results, addresses of the operands, lengths."""
     flags = [f"i1 {e.one(atom)}" for atom in op.args if not isinstance(atom.ty, f.Arr)]
     matrices = [operand(e, atom) for atom in op.args if isinstance(atom.ty, f.Arr)]
-    lengths = dict(zip("nm", matrices[-1].dims, strict=True))
+    lengths: dict[str, str] = dict(zip("nm", matrices[-1].dims, strict=True))
     made = [arrays.new_array(e, elem, [lengths[k] for k in dims]) for elem, dims in LAPACK[op.op]]
     places = [f"ptr {a.data}" for a in (*made, *matrices)]
     e.w.do(f"call void @rt.{op.op}({', '.join([*flags, *places, *(f'i64 {n}' for n in lengths.values())])})")

@@ -10,7 +10,7 @@ a struct with members _0, _1 ...
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from dpl.source import NOWHERE, Source, Span
@@ -37,6 +37,9 @@ MARK = re.compile(r", !dbg ![0-9]+")
 def has_no_location(line: str) -> bool:
     """An instruction without a debug location (phis need none)."""
     return line.startswith("  ") and "!dbg" not in line and " phi " not in line
+
+
+Member = tuple[str, str, int, int]  # name, type, size in bits, place in words
 
 
 class DebugInfo:
@@ -69,7 +72,8 @@ class DebugInfo:
         return self.node(f"{text}spFlags: DISPFlagDefinition | DISPFlagOptimized)", instance)
 
     def function(self, fn: f.Fn) -> str:
-        name = "program" if fn.name == self.main else shown(fn.label) or fn.name  # `main` is C's
+        own = fn.name.partition(".")[0]  # `loop.4a1c` is shown as `loop`
+        name = "program" if fn.name == self.main else shown(fn.label) or own  # `main` is C's
         return self.subprogram(name, fn.span, fn.name)
 
     def location(self, scope: str, span: Span) -> str:
@@ -157,7 +161,7 @@ class DebugInfo:
             at += count
         return self.members("tuple", shape.size, parts)
 
-    def members(self, name: str, size: int, parts: list[tuple[str, str, int, int]]) -> str:
+    def members(self, name: str, size: int, parts: Sequence[Member]) -> str:
         nodes = [
             self.node(
                 f'!DIDerivedType(tag: DW_TAG_member, name: "{part}", baseType: {kind}, size: {bits}, offset: {8 * at})'

@@ -275,7 +275,8 @@ class _Nest:
             return None
         each = threads.pays(self.e, outermost.body, count)
         inner = self.counts[1 : len(outermost.space)]
-        return None if each is None else reduce(times, [{(n,): 1.0} for n in inner], each)
+        works: list[threads.Work] = [{(n,): 1.0} for n in inner]
+        return None if each is None else reduce(times, works, each)
 
     def fresh(self) -> list[str]:
         """The addresses of new arrays."""
@@ -310,7 +311,7 @@ class _Nest:
 
     def bordered(self, index: f.Var, count: str, mark: str | Halves) -> Mark:
         """The metadata of a loop that reads neighbours on a ring (`rings.py`)."""
-        fits = self.independent and self.wide and not (self.whole or self.strips or self.e.is_cold)
+        fits = self.independent and self.wide and not (self.state or self.strips or self.e.is_cold)
         ring = on_ring(index, self.binds) if fits else None
         if ring is None:
             return mark

@@ -40,14 +40,14 @@ class Bytes:
         self.data = data
         self.at = at
 
-    def int(self, size: int, signed: bool = False) -> int:
+    def number(self, size: int, signed: bool = False) -> int:
         self.at += size
         return int.from_bytes(self.data[self.at - size : self.at], "little", signed=signed)
 
     def leb(self, signed: bool = False) -> int:
         value = shift = 0
         while True:
-            byte = self.int(1)
+            byte = self.number(1)
             value |= (byte & 127) << shift
             shift += 7
             if byte < 128:
@@ -70,7 +70,7 @@ class Object:
     def section(self, name: str) -> bytes:
         number = self.elf.section(name)
         section = bytearray(self.elf.sections[number].contents)
-        for r in self.elf.relocations.get(number, ()):
+        for r in self.elf.relocations(number):
             size = 8 if r.kind in WIDE else 4
             value = (self.elf.symbols[r.symbol].value + r.addend) & ((1 << 8 * size) - 1)
             section[r.offset : r.offset + size] = value.to_bytes(size, "little")
@@ -160,9 +160,9 @@ def read(program: Object) -> Debug:
 
 def _read_unit(program: Object, info: Bytes, debug: Debug) -> None:
     start = info.at
-    end = info.int(4) + info.at
+    end = info.number(4) + info.at
     info.at += 2  # version
-    shapes = _read_shapes(Bytes(program.section(".debug_abbrev"), info.int(4)))
+    shapes = _read_shapes(Bytes(program.section(".debug_abbrev"), info.number(4)))
     info.at += 1  # size of addresses
     strings, ranges = program.section(".debug_str"), program.section(".debug_ranges")
     depth = base = 0
@@ -188,7 +188,7 @@ def _read_shapes(data: Bytes) -> dict[int, tuple[int, int, list[tuple[int, int]]
     """The abbreviations: for each code the tag, whether the entry has children, and its attributes with their forms."""
     shapes = {}
     while code := data.leb():
-        tag, children, attributes = data.leb(), data.int(1), []
+        tag, children, attributes = data.leb(), data.number(1), []
         while True:
             name, form = data.leb(), data.leb()
             if not name:
@@ -201,11 +201,11 @@ def _read_shapes(data: Bytes) -> dict[int, tuple[int, int, list[tuple[int, int]]
 def _read_value(info: Bytes, form: int, unit: int, strings: bytes) -> Any:
     """The value of an attribute: a number or a text, depending on its form."""
     if form == STRING_AT:
-        return Bytes(strings, info.int(4)).string()
+        return Bytes(strings, info.number(4)).string()
     if form in (0x11, 0x12, 0x13, 0x14):  # references, from the start of the unit
-        return unit + info.int(FIXED[form])
+        return unit + info.number(FIXED[form])
     if form in FIXED:
-        return info.int(FIXED[form])
+        return info.number(FIXED[form])
     match form:
         case 0x08:
             return info.string()
@@ -225,7 +225,7 @@ def _ranges(values: dict, ranges: bytes, base: int) -> list[tuple[int, int]]:
         low, (form, high) = values[LOW][1], values[HIGH]
         return [(low, high if form == ADDRESS else low + high)]
     found, data = [], Bytes(ranges, values[RANGES][1])
-    while (pair := (data.int(8), data.int(8))) != (0, 0):
+    while (pair := (data.number(8), data.number(8))) != (0, 0):
         found.append((base + pair[0], base + pair[1]))
     return found
 
@@ -235,26 +235,26 @@ def _ranges(values: dict, ranges: bytes, base: int) -> list[tuple[int, int]]:
 
 def _read_lines(data: Bytes) -> Iterator[tuple[int, int]]:
     """Runs one line-number program; yields the rows of its table."""
-    end = data.int(4) + data.at
+    end = data.number(4) + data.at
     data.at += 2  # version
-    program = data.int(4) + data.at
-    step = data.int(1)
+    program = data.number(4) + data.at
+    step = data.number(1)
     data.at += 2  # maximum operations per instruction, default_is_stmt
-    line_base, line_range, first_special = data.int(1, signed=True), data.int(1), data.int(1)
-    arguments = [0, *(data.int(1) for _ in range(first_special - 1))]
+    line_base, line_range, first_special = data.number(1, signed=True), data.number(1), data.number(1)
+    arguments = [0, *(data.number(1) for _ in range(first_special - 1))]
     data.at = program
     address, line = 0, 1
     while data.at < end:
-        code = data.int(1)
+        code = data.number(1)
         if code >= first_special:
             address += (code - first_special) // line_range * step
             line += line_base + (code - first_special) % line_range
             yield address, line
         elif code == 0:  # an extended opcode
             size = data.leb()
-            kind = data.int(1)
+            kind = data.number(1)
             if kind == 2:
-                address = data.int(size - 1)
+                address = data.number(size - 1)
                 continue
             data.at += size - 1
             if kind == 1:
@@ -268,7 +268,7 @@ def _read_lines(data: Bytes) -> Iterator[tuple[int, int]]:
         elif code == 8:
             address += (255 - first_special) // line_range * step
         elif code == 9:
-            address += data.int(2)
+            address += data.number(2)
         else:
             for _ in range(arguments[code]):
                 data.leb()

@@ -7,7 +7,7 @@ later version can replace while an earlier one runs are `dso_local`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Container
 
 from dplc.machine.llvm.sampler import sampler
 
@@ -15,6 +15,7 @@ QUICK, FINAL = " ; quick", " ; final"
 REPLACED = "@dpl_replaced"  # a byte of a version: 1 if there is a later one
 SHARED = re.compile(r'(?m)^define dso_local (?=.*@"dpl )')
 FUNCTION = re.compile(r'(?ms)^(define [^\n]*?@"(dpl [^"]*)"\([^\n]*\{\n)(.*?)^\}\n')
+INLINED = re.compile(r"(?ms)^define internal ([^\n]*?@([\w.]+)\([^\n]*?\)) [^\n]*\balwaysinline\b[^\n]*\{\n.*?^\}\n")
 CALLED = re.compile(r'@"(dpl [^"]*)"\(')
 SMALL = 60  # lines of a function that is optimised if one that calls it is, as it may be inlined there
 
@@ -24,9 +25,21 @@ def final(text: str) -> str:
     return _without(text, QUICK)
 
 
-def quick(text: str) -> str:
-    """The version that is compiled quickly: it calls replaceable functions through the linker's stubs."""
-    return _without(SHARED.sub("define ", text), FINAL) + _watched(text)
+def quick(text: str, shared: Container[str] = ()) -> str:
+    """The version that is compiled quickly: it calls replaceable functions through the linker's stubs, and those of the
+    `shared` runtime that other versions inline."""
+    return called(_without(SHARED.sub("define ", text), FINAL), shared) + _watched(text)
+
+
+def plain(text: str, shared: Container[str]) -> str:
+    """The only version, for code that LLVM does not optimise."""
+    return called(final(text), shared)
+
+
+def called(text: str, shared: Container[str]) -> str:
+    """The text with the inlined functions of the `shared` runtime declared: without optimisation, a copy at each call
+    takes long to compile and is slower than the call."""
+    return INLINED.sub(lambda found: f"declare {found[1]}\n" if found[2] in shared else found[0], text)
 
 
 def mixed(text: str, hot: Collection[str]) -> str:

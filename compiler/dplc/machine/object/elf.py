@@ -55,16 +55,27 @@ class Relocation:
 
 @node
 class Object:
-    """`relocations` has those of a section by its number."""
+    """`tables` has the relocations of a section, as they are in the file, by its number.  Most are those of debug
+    information, which nobody asks for."""
 
     machine: int
     sections: list[Section]
     symbols: list[Symbol]
-    relocations: dict[int, list[Relocation]]
+    tables: dict[int, bytes]
+
+    def relocations(self, number: int) -> tuple[Relocation, ...]:
+        """The relocations of a section."""
+        return relocations(self.tables.get(number, b""))
 
     def section(self, name: str) -> int:
         """The number of a section; 0 if there is none of that name."""
         return next((i for i, section in enumerate(self.sections) if section.name == name), 0)
+
+
+@lru_cache(maxsize=4096)
+def relocations(table: bytes) -> tuple[Relocation, ...]:
+    """A table's rows.  Every program is linked with the same runtime library, whose tables are read once."""
+    return tuple([Relocation(*row) for row in RELOCATION.iter_unpack(table)])
 
 
 def functions(code: bytes, section: str) -> list[tuple[int, int, str]]:
@@ -94,7 +105,7 @@ def read(code: bytes) -> Object:
         Section(text(data[names], row[0]), row[1], row[2], data[i], row[5], max(1, row[8]))
         for i, row in enumerate(rows)
     ]
-    symbols, relocations = [], {}
+    symbols, tables = [], {}
     for i, (_, kind, _, _, _, _, link, of, _, _) in enumerate(rows):
         if kind == SYMBOLS:
             symbols = [
@@ -102,11 +113,8 @@ def read(code: bytes) -> Object:
                 for name, info, _, section, value, length in SYMBOL.iter_unpack(data[i])
             ]
         elif kind == RELOCATIONS:
-            relocations[of] = [
-                Relocation(offset, kind, symbol, addend)
-                for offset, kind, symbol, addend in RELOCATION.iter_unpack(data[i])
-            ]
-    return Object(machine, sections, symbols, relocations)
+            tables[of] = data[i]
+    return Object(machine, sections, symbols, tables)
 
 
 def text(strings: bytes, start: int) -> str:

@@ -77,12 +77,12 @@ class Linking:
     def reachable(self, kept: Sequence[str]) -> set[tuple[int, int]]:
         """The sections of the first object, those of the kept symbols, and all that they refer to."""
         first = [(0, n) for n, section in enumerate(self.objects[0].sections) if is_loaded(section)]
-        wanted = first + [self.definitions[name][:2] for name in kept if name in self.definitions]
-        reached = set(wanted)
+        reached = {*first, *(self.definitions[name][:2] for name in kept if name in self.definitions)}
+        wanted = list(reached)
         while wanted:
             i, n = wanted.pop()
-            for relocation in self.objects[i].relocations.get(n, ()):
-                target = self.of(i, relocation.symbol)
+            for symbol in {relocation.symbol for relocation in self.objects[i].relocations(n)}:
+                target = self.of(i, symbol)
                 if not isinstance(target, str) and target[:2] not in reached:
                     reached.add(target[:2])
                     wanted.append(target[:2])
@@ -118,10 +118,8 @@ class Linking:
         kinds, cells = self.machine.kinds, self.cells
         for i, found in enumerate(self.objects):
             targets = cache(partial(self.of, i))
-            for n, relocations in found.relocations.items():
-                if (i, n) not in self.reached:
-                    continue
-                for relocation in relocations:
+            for n in found.tables:
+                for relocation in found.relocations(n) if (i, n) in self.reached else ():
                     if (kind := kinds.get(relocation.kind)) is None:
                         raise Bug(f"a relocation of kind {relocation.kind}")
                     name = found.symbols[relocation.symbol].name if cells else None

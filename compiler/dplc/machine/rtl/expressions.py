@@ -16,12 +16,12 @@ from dpl.node import node
 from dplc.machine.llvm.rounding import rounded
 from dplc.machine.rtl.parse import KINDS, STORED, Source, called, literal, parameters, result_type, results, symbol
 
-INT_OPS = {
+INT_OPS: dict[type, str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "sdiv", ast.Mod: "srem", ast.BitAnd: "and",
     ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "shl", ast.RShift: "ashr",
 }  # fmt: skip
-FLOAT_OPS = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
-ORDERS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
+FLOAT_OPS: dict[type, str] = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
+ORDERS: dict[type, str] = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 
 # built-in functions: kinds of the arguments, kind of the result, instruction with the arguments in its holes
 BUILTINS = {
@@ -128,7 +128,7 @@ class Expressions:
             case ast.Constant(str(text)):
                 return Value("ptr", self.string(text))
             case ast.Constant(value):
-                kinds = {bool: "bool", int: "int", float: "float", type(None): "ptr"}
+                kinds: dict[type, str] = {bool: "bool", int: "int", float: "float", type(None): "ptr"}
                 kind = kinds[type(value)]
                 return Value(kind, literal(value, kind))
             case ast.Name(name):

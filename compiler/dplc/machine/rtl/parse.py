@@ -24,6 +24,7 @@ from __future__ import annotations
 import ast
 import re
 import struct
+from copy import copy
 
 from dpl.diagnostics import Bug
 from dpl.node import field, record
@@ -101,6 +102,15 @@ class Source:
         self.symbols |= other.symbols
         self.small |= other.small
         self.check()
+
+    def rename(self, name: str, new: str) -> None:
+        """Gives a function another name; what calls it will find one that gets the old name."""
+        fn = self.functions.pop(name)
+        self.symbols.pop(called(fn))
+        renamed = copy(fn)
+        renamed.name = new
+        self.functions[new] = renamed
+        self.symbols[called(renamed)] = new
 
     def attributes(self, fn: ast.FunctionDef) -> str:
         """The attributes of a definition."""

@@ -6,7 +6,8 @@ import re
 import zlib
 from collections.abc import Sequence
 
-from dplc.machine.llvm.versions import final, has_versions, mixed, quick, sizes
+from dplc.machine.llvm.versions import has_versions, mixed, plain, quick, sizes
+from dplc.machine.object import elf
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
 from dplc.machine.object.image import Image
@@ -16,20 +17,30 @@ from dplc.machine.run.program import Program
 from dplc.machine.runtime import shared
 from dplc.machine.runtime.elementary import variants
 
-RUNTIME = re.compile(r"(?m)^(?:declare [^@\n]*)?@(rt\.[\w.]+)(?:\(| = external )")
+AWAITS = "rt.await_round"  # where threads are that have nothing to do (`rt/pool.rt`)
+WATCHED = "rt.watched"  # what is known of blocks of memory (`rt/watched.os.rt`)
+RUNTIME = re.compile(r"\n(?:declare [^@\n]*)?@(rt\.[\w.]+)(?:\(| = external )")
 
 
-def linked(compiled: Compiled) -> Program:
-    image = link([compiled.code, shared.code()], (ENTRY, FLUSH, LAPACK, BEGUN))
+def linked(compiled: Compiled, watched: bool = False, placed: bool = False) -> Program:
+    """The program; one that is watched has its own library.  The image has the symbols that the profiler asks for."""
+    objects = [compiled.code] if watched else [compiled.code, shared.code()]
+    image = link(objects, (ENTRY, FLUSH, LAPACK, BEGUN, *([WATCHED] if watched else [AWAITS] if placed else [])))
     return Program(image, compiled.code, compiled.sites, compiled.warnings)
+
+
+def length(symbol: str) -> int:
+    """The bytes of a function of the runtime library."""
+    return next(known.size for known in elf.read(shared.code()).symbols if known.name == symbol)
 
 
 def quickly_linked(text: str, sites: str) -> Program:
     """The quick version of the program with this text, or the only one if nothing in it repays optimising."""
+    inlined = shared.shared().texts
     if not has_versions(text):
-        return linked(Compiled(assemble(final(text), most=0), sites))
+        return linked(Compiled(assemble(plain(text, inlined), most=0), sites))
     later = zlib.compress(text.encode("utf-8", "surrogatepass"), level=1)
-    code = assemble(quick(text), most=0)
+    code = assemble(quick(text, inlined), most=0)
     return Program(replaceable(code, text), code, sites, text=later, lines=sizes(text))
 
 

@@ -1,4 +1,5 @@
-"""Samples of a native program while it runs: where it was at every millisecond of processor time, and who had called.
+"""Samples of a native program while it runs: where it was at every second millisecond of processor time, and who had
+called.
 
 The timer's signal is handled by a few lines of machine code, which note the program counter and walk the frame pointers
 that our code keeps.  The program itself is not changed.
@@ -9,16 +10,16 @@ from __future__ import annotations
 import ctypes
 import platform
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 
 import llvmlite.binding as llvm
 
 from dplc.machine.llvm import target
 from dplc.machine.llvm.sampler import REGISTERS
+from dplc.machine.run.clock import sampling
 from dplc.machine.run.jit import new_jit
-from dplc.machine.run.ticks import ticking
 
-INTERVAL = 0.001  # seconds of processor time; the system may take fewer
+INTERVAL = 0.002  # seconds of processor time, so that samples cost less than 3 % of it; the system may take fewer
 MOST = 1 << 18  # samples
 DEPTH = 48  # addresses of each
 SCANNED = 256  # words of the stack in which the caller of a function is looked for that keeps no frame pointer
@@ -102,6 +103,7 @@ class Samples:
     def __init__(self, low: int, length: int) -> None:
         self.buffer = (ctypes.c_int64 * (MOST * DEPTH))()  # the system commits only the pages that are used
         self.count = ctypes.c_int64(0)
+        self.precise = True  # whether the clock is (`clock.py`)
         pc, fp, sp = REGISTERS[platform.machine()]
         text = HANDLER.format(
             pc=pc, fp=fp, sp=sp, count=ctypes.addressof(self.count), most=MOST, size=8 * DEPTH, low=low, length=length,
@@ -119,6 +121,8 @@ class Samples:
             pc, caller, *rest = self.buffer[n * DEPTH : (n + 1) * DEPTH]
             yield pc, caller, rest[: rest.index(0)] if 0 in rest else rest
 
-    def taken(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def taken(self) -> Iterator[None]:
         """Takes samples while this lasts."""
-        return ticking(self.tracker["sample"], INTERVAL)
+        with sampling(self.tracker["sample"], INTERVAL) as self.precise:
+            yield

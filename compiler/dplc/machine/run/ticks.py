@@ -21,17 +21,26 @@ class Action(ctypes.Structure):
 
 
 @contextmanager
-def ticking(handler: int, interval: float) -> Iterator[None]:
-    """While this lasts, the code at the address `handler` gets a signal after each interval: seconds of processor
-    time, of which the system may make more."""
+def handling(number: int, handler: int) -> Iterator[None]:
+    """While this lasts, a signal is handled by the code at the address `handler`."""
     sigaction = ctypes.CDLL(None, use_errno=True).sigaction
     ours, before = Action(handler=handler, flags=FLAGS), Action()
-    if sigaction(signal.SIGPROF, ctypes.byref(ours), ctypes.byref(before)):
+    if sigaction(number, ctypes.byref(ours), ctypes.byref(before)):
         raise OSError(ctypes.get_errno(), "sigaction")
-    signal.setitimer(signal.ITIMER_PROF, interval, interval)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, signal.SIG_IGN)  # one may be on its way
-        sigaction(signal.SIGPROF, ctypes.byref(before), None)
+        signal.signal(number, signal.SIG_IGN)  # one may be on its way
+        sigaction(number, ctypes.byref(before), None)
+
+
+@contextmanager
+def ticking(handler: int, interval: float) -> Iterator[None]:
+    """While this lasts, the code at the address `handler` gets a signal after each interval: seconds of processor
+    time, of which the system may make more."""
+    with handling(signal.SIGPROF, handler):
+        signal.setitimer(signal.ITIMER_PROF, interval, interval)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)

@@ -31,8 +31,10 @@ SYSTEMS = {
     "linux": ("posix", "linux", "glibc"), "musl": ("posix", "linux", "plain"), "macos": ("posix", "macos", "plain"),
     "windows": ("windows", "plain"), "wasi": ("wasi", "plain"),
 }  # fmt: skip
+UNWATCHED = "unwatched__"
+SEEN = ("rt.lapack", "rt.begun", "rt.watched")  # of a program with a library of its own
 # files whose functions run rarely, or wait for input and output: optimised for size
-SMALL = ("executable", "files", "format", "guard", "memory", "mpi", "output", "report", "show")
+SMALL = ("executable", "files", "format", "guard", "memory", "message_passing", "output", "report", "show")
 
 
 @cache
@@ -56,6 +58,32 @@ def source(system: str = target.HOST_SYSTEM):
             common.read(text_for, small=False)
     common.change(own)
     return common
+
+
+@cache
+def watched_source():
+    """The definitions for this machine where blocks are watched.  What is replaced is there under another name, too."""
+    from dplc.machine.rtl.parse import Source
+
+    common, own = source.__wrapped__(target.HOST_SYSTEM), Source()
+    own.read((Path(__file__).parents[1] / "rt" / "watched.os.rt").read_text(encoding="utf-8"), small=False)
+    for name in own.functions.keys() & common.functions.keys():
+        common.rename(name, UNWATCHED + name)
+    common.change(own)
+    return common
+
+
+def watched(text: str) -> str:
+    """All that `text` mentions, with the symbols that the driver asks for, where blocks are watched."""
+    from dplc.machine.rtl.functions import translate
+
+    common = watched_source()
+
+    def define(symbol: str) -> str | None:
+        return translate(common, common.symbols[symbol]) if symbol in common.symbols else generated(symbol)
+
+    made = closure(text + "".join(f" @{symbol}" for symbol in SEEN), define)
+    return re.sub(rf"(?m)^(@(?:{'|'.join(map(re.escape, SEEN))}) = )internal ", r"\1dso_local ", made)
 
 
 def library(text: str, vectors: Vectors | None = None, where: target.Target | None = None) -> str:

@@ -1,6 +1,6 @@
 """The compiled runtime library: one object that all programs share, kept in the cache.
 
-    shared().code           the object: every function that is not inlined, and the library's state
+    shared().code           the object: every function, and the library's state
     shared().texts          the text of a symbol in a program's module: a declaration, or an inlined function
 
 Functions that are generated for a type, such as kernels, are part of the program that uses them.
@@ -22,8 +22,8 @@ from dplc.machine.object import cache_file
 NAME = "runtime"
 MACHINE = Path(__file__).parents[1]
 
-# of functions that are not inlined, and of variables: programs must see them
-OWN = re.compile(r"(?m)^(define |@[\w.]+ = )internal (?!.*alwaysinline)")
+# of functions, and of variables: programs must see them
+OWN = re.compile(r"(?m)^(define |@[\w.]+ = )internal ")
 
 
 @node

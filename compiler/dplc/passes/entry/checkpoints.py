@@ -152,7 +152,7 @@ class Spine(ABC):
             return head
         before, self.depth = self.closed, self.depth + 1
         given = zip(found.params, head.inst, strict=True)
-        self.closed = {p.name: t.substitute(a, before) for p, a in given if not isinstance(a, t.Pure | t.Ctl)}  # pyright: ignore
+        self.closed = {p.name: t.substitute(a, before) for p, a in given if not isinstance(a, t.Pure | t.Ctl)}  # pyrefly: ignore[bad-assignment]
         inside = self.term(body)
         self.closed, self.depth = before, self.depth - 1
         if inside is body:

@@ -73,57 +73,38 @@ class Writer:
         zero = c.Lit(span, t.F64, 0.0)
         zeros = c.Prim(span, FLOATS, "mul", (c.Prim(span, FLOATS, "tree_leaves", (here,)), zero))
         holds = c.Prim(span, t.BOOL, "eq", (c.Prim(span, t.F64, "sum", (zeros,)), zero))
-        if kind := short_floats(term.ty):
-            holds = of_short_floats(here, kind)
         unit = c.Tuple(span, t.UNIT, ())
         fails = c.Prim(span, t.UNIT, "error", (c.Lit(span, t.STRING, FOUND),))
         test = c.If(span, t.UNIT, holds, unit, fails)
         return c.Let(span, term.ty, name, (), term, c.Let(span, term.ty, "_", (), test, here))
 
     def has_floats(self, ty: t.Ty) -> bool:
-        """Whether a type has 64-bit floats and nothing that `tree_leaves` does not take."""
+        """Whether a type has floats and nothing that `tree_leaves` does not take."""
         found: set[str] = set()
-        todo: list = [ty]
-        seen: set = set()
+        todo: list[tuple[t.Ty | t.Size, bool]] = [(ty, False)]
+        seen: set[tuple[t.Ty | t.Size, bool]] = set()
         while todo:
-            part = todo.pop()
-            if part in seen:
+            part, declared = one = todo.pop()  # declared: a variable is a parameter, whose argument is looked at
+            if one in seen:
                 continue
-            seen.add(part)
+            seen.add(one)
             match part:
                 case t.Con(name, args):
                     if name in self.datas:
-                        todo += [argument for _, argument in self.datas[name].cases if argument is not None]
+                        todo += [(argument, True) for _, argument in self.datas[name].cases if argument is not None]
                     found.add(name)
-                    todo += args
+                    todo += [(argument, declared) for argument in args]
                 case t.Tup(items):
-                    todo += items
+                    todo += [(item, declared) for item in items]
                 case t.Arr(elem):
-                    todo.append(elem)
+                    todo.append((elem, declared))
                 case t.Fn() | t.Lift():
                     return False
-                case t.Var(_, "type"):
+                case t.Var(_, "type") if not declared:
                     return False
                 case _:
                     pass
-        return short_floats(ty) is not None or ("f64" in found and not found & {"f32", "f16", "ref"})
-
-
-def short_floats(ty: t.Ty) -> t.Con | None:
-    """The element type of a number or an array of f32 or f16."""
-    while isinstance(ty, t.Arr):
-        ty = ty.elem
-    return ty if isinstance(ty, t.Con) and ty.name in ("f32", "f16") else None
-
-
-def of_short_floats(here: c.Var, kind: t.Con) -> c.Term:
-    """Whether all of these are finite: they have the sum 0 when each is multiplied by 0."""
-    zero = c.Lit(here.span, kind, 0.0)
-    zeros, ty = c.Prim(here.span, here.ty, "mul", (here, zero)), here.ty
-    while isinstance(ty, t.Arr):
-        ty = ty.elem
-        zeros = c.Prim(here.span, ty, "sum", (zeros,))
-    return c.Prim(here.span, t.BOOL, "eq", (zeros, zero))
+        return "ref" not in found and not found.isdisjoint(t.FLOATS)
 
 
 def same(ty: t.Ty) -> t.Ty:

@@ -200,7 +200,7 @@ class _Split(Renamed):
                 continue
             accs = {rest: self.b.var("c", column.ty) for rest, column in self.now[k].items()}
             outs += [f.Out("add", target=self.now[k][rest], acc=acc) for rest, acc in accs.items()]
-            self.now[k] = dict(accs)
+            self.now[k] = {**accs}
         binds: Binds = [read for index, _ in par.space for read in self.reads.get(index.name, {}).values()]
         self.write(par.body.binds, binds, None)
         results, variables = list[f.Atom](), list[f.Var]()
@@ -212,7 +212,7 @@ class _Split(Renamed):
             results += self.now[k].values()
             after = {rest: self.b.var("c", column.ty) for rest, column in self.now[k].items()}
             variables += after.values()
-            self.now[k] = dict(after)
+            self.now[k] = {**after}
         body = block_of(binds, results)
         return f.Bind(tuple(variables), replace(par, body=body, outs=tuple(outs)))
 

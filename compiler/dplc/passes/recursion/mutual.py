@@ -17,7 +17,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.inline import Inliner
-from dplc.flat.walk import every, rebuild, supply_for
+from dplc.flat.walk import every, rebuild, supply_for, unchanged
 
 
 def merge_mutual_recursion(program: f.Program) -> f.Program:
@@ -56,13 +56,23 @@ def called_once(program: f.Program) -> dict[str, str]:
         for name, host in caller.items()
         if uses[name] == 1 and name not in fixed and number[name] in recursive and number[name] == number[host]
     }
-    for name in list(hosts):  # one of each SCC stays
-        at = hosts.get(name)
-        while at is not None and at != name:
-            at = hosts.get(at)
-        if at == name:
-            del hosts[name]
+    for name in stays(hosts):
+        del hosts[name]
     return hosts
+
+
+def stays(hosts: dict[str, str]) -> list[str]:
+    """One function of each circle of callers: the first."""
+    number, seen, found = {name: i for i, name in enumerate(hosts)}, set[str](), []
+    for name in hosts:
+        way: list[str] = []
+        while name in hosts and name not in seen:
+            seen.add(name)
+            way.append(name)
+            name = hosts[name]
+        if name in way:
+            found.append(min(way[way.index(name) :], key=number.__getitem__))
+    return found
 
 
 class Merging:
@@ -81,7 +91,7 @@ class Merging:
     def block(self, block: f.Block) -> f.Block:
         binds: list[f.Bind] = []
         for bind in block.binds:
-            rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
+            rhs = rebuild(bind.rhs, self.atom, self.block, unchanged)
             if isinstance(rhs, f.Call) and rhs.fn in self.hosts:
                 fn = self.program.fns[rhs.fn]
                 body = self.block(Inliner(self.supply, fn, rhs.args, rhs.span).block(fn.body))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dplc.flat import term as f
 from dplc.flat.dims import Dims, dims_of
-from dplc.flat.walk import binders, changed, every, rebuild, with_binds, with_body, with_rhs
+from dplc.flat.walk import binders, changed, every, rebuild, unchanged, with_binds, with_body, with_rhs
 
 
 def hoist_dims(fn: f.Fn, supply: f.Supply, dims: Dims | None = None) -> f.Fn:
@@ -94,7 +94,7 @@ class _Hoister:
                 return f.While(state, starts, self.again(state).block(cond, state), self.block(body, state), collect)
             case _:
                 params = binders(rhs)
-                return rebuild(rhs, self.atom, lambda b: self.block(b, params), lambda v: v)
+                return rebuild(rhs, self.atom, lambda b: self.block(b, params), unchanged)
 
     def again(self, vars_: tuple[f.Var, ...]) -> _Hoister:
         """A hoister for a second block with the same parameters, with other names for their dimensions."""

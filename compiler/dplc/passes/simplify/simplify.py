@@ -38,6 +38,7 @@ from dplc.flat.walk import (
     rebuild,
     remade,
     supply_for,
+    unchanged,
     with_binds,
     with_body,
     with_rhs,
@@ -47,6 +48,7 @@ from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import droppable, movable, shareable
+from dplc.passes.simplify.unmade import without_unmade
 
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
 STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
@@ -58,6 +60,7 @@ Loop = TypeVar("Loop", f.For, f.While, f.Build, f.For | f.While)
 
 
 def simplify(program: f.Program) -> f.Program:
+    program = without_unmade(program)
     supply = supply_for(program)
     number, recursive = groups(program)
     fixed = set(program.checkpoints) | set(program.rules)
@@ -211,7 +214,7 @@ class _Simplifier:
                 body = self.lifted(rhs.body, {rhs.index.name}, out)
                 self.put(with_rhs(bind, remade(rhs, rhs.index, rhs.count, body, rhs.span, rhs.inner)), out)
             case rhs:
-                self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, lambda v: v)), out)
+                self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, unchanged)), out)
 
     def inlined(self, name: str) -> f.Fn | None:
         """The function of that name, if its calls here are inlined."""
@@ -260,7 +263,7 @@ class _Simplifier:
             self.defs.update((var.name, bind.rhs) for var in bind.vars)
 
     def simple(self, bind: f.Bind, out: list[f.Bind]) -> None:
-        rhs = rebuild(bind.rhs, self.atom, self.block, lambda v: v)
+        rhs = rebuild(bind.rhs, self.atom, self.block, unchanged)
         if isinstance(rhs, f.Op):
             if rhs.op in ("check_equal", "same_shape") and rhs.args[0] == rhs.args[1]:
                 return
@@ -411,14 +414,14 @@ class _Simplifier:
         if rhs.default is not None and made.tag not in [case.tag for case in rhs.cases]:
             self.splice(bind.vars, rhs.default, out)
         else:
-            self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, lambda v: v)), out)
+            self.put(with_rhs(bind, rebuild(rhs, self.atom, self.block, unchanged)), out)
 
     # ---- loops ---------------------------------------------------------------------------------------------------
 
     def repeated(self, loop: Loop) -> Loop:
         """A loop, simplified inside."""
         self.loops += 1
-        made = rebuild(loop, self.atom, self.block, lambda v: v)
+        made = rebuild(loop, self.atom, self.block, unchanged)
         self.loops -= 1
         assert isinstance(made, type(loop))
         return made

@@ -335,7 +335,7 @@ class Maker:
             case ty.Tup(items):
                 return sum(self.occurrences(t, item) for item in items)
             case ty.Arr(elem) | ty.Con("list", (ty.Con() | ty.Tup() | ty.Arr() as elem,)):
-                return 2 * self.occurrences(t, elem)
+                return 2 * self.occurrences(t, elem)  # pyrefly: ignore[bad-argument-type]  (of a list: no size)
             case _:
                 return int(t == within or t in self.within(within))
 

@@ -131,11 +131,16 @@ function attempt(text) {
   try { return parse(text); } catch { return null; }
 }
 
+const MISSING = 10;  // the cost of a word that is not found
+
 function byWords(entry, query) {
-  const name = entry.name.toLowerCase(), text = `${name} ${entry.doc} ${entry.type}`.toLowerCase();
-  const words = query.toLowerCase().split(/\s+/);
-  if (!words.every((word) => text.includes(word))) return null;
-  return words.includes(name.split(".").pop()) ? 0 : words.some((word) => name.includes(word)) ? 1 : 2;
+  const name = entry.name.toLowerCase(), asked = query.toLowerCase(), words = asked.split(/\s+/);
+  const text = `${name} ${entry.doc} ${entry.type}`.toLowerCase();
+  if (entry.also?.includes(query) || entry.also?.includes(query.split(".").pop())) return 0;
+  const missing = words.filter((word) => !text.includes(word)).length;
+  if (missing === words.length) return null;
+  const last = name.split(".").pop();
+  return missing * MISSING + (words.includes(last) ? 0 : words.some((word) => name.includes(word)) ? 1 : 2);
 }
 
 function find(entries, query) {
@@ -145,7 +150,9 @@ function find(entries, query) {
     entry.parsed ??= attempt(entry.type);
     return [entry.parsed ? cost(entry.parsed, asked) : null, entry];
   });
-  return ranked.filter(([found]) => found !== null)
+  const found = ranked.filter(([score]) => score !== null);
+  const fewest = Math.floor(Math.min(...found.map(([score]) => score)) / MISSING);
+  return found.filter(([score]) => asked || Math.floor(score / MISSING) === fewest)
     .sort(([a, x], [b, y]) => a - b || x.name.length - y.name.length || x.name.localeCompare(y.name))
     .slice(0, 60).map(([, entry]) => entry);
 }

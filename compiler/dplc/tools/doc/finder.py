@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from dpl.syntax.foreign import table
+
 from dplc.tools.doc.contents import Page
+from dplc.tools.search import meant
 
 SCRIPT = Path(__file__).with_suffix(".js")
 
 
 def finder(pages: Sequence[Page]) -> str:
     """The HTML of the field, with the entries of these pages."""
+    others = foreign()
     entries = [
         {
             "name": f"{page.name}.{entry.name}",
-            "type": entry.declared.partition(" : ")[2] or entry.declared,
+            "type": entry.declared if entry.declared.startswith("type ") else entry.declared.partition(" : ")[2],
             "doc": entry.doc.split("\n")[0],
             "page": f"{page.name}.html#{entry.anchor}",
+            "also": others.get(f"{page.name}.{entry.name}".removeprefix("Prelude."), []),
         }
         for page in pages
         for section in page.sections
@@ -31,3 +37,13 @@ def finder(pages: Sequence[Page]) -> str:
         f'<input id="finder" type="search" autocomplete="off" aria-label="find" placeholder="{label}">'
         f'<ul id="found" aria-live="polite"></ul><script>{{\n{script}\nbegin({known});\n}}</script>'
     )
+
+
+def foreign() -> dict[str, list[str]]:
+    """What other languages and libraries call a value, by its name in DPL."""
+    called: defaultdict[str, list[str]] = defaultdict(list)
+    for part in ("same", "like"):
+        for name in table()[part]:
+            for own in meant(name):
+                called[own].append(name)
+    return called

@@ -57,7 +57,7 @@ def prose(text: str) -> str:
 def index(pages: Sequence[Page]) -> str:
     """The list of modules, with a field that finds what they offer."""
     rows = [f"| [{page.name}]({page.name}.md) | {plain(first_sentence(page))} |" for page in pages]
-    table = "\n".join(["| module | |", "|---|---|", *rows])
+    table = "\n".join(["| module | what is in it |", "|---|---|", *rows])
     names = "\n".join(page.name for page in pages)
     return (
         "# The library\n\nThe pages are made from the comments in the library, whose examples the tests run.\n\n"

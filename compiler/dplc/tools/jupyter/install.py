@@ -24,7 +24,8 @@ def install(prefix: Path | None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "kernel.json").write_text(json.dumps(SPEC, indent=1), encoding="utf-8")
         try:
-            made = manager().install_kernel_spec(folder, NAME, user=prefix is None, prefix=prefix and str(prefix))
+            below = None if prefix is None else str(prefix)
+            made = manager().install_kernel_spec(folder, NAME, user=prefix is None, prefix=below)
         except OSError as failure:
             raise ClickException(f"the kernel cannot be installed in {failure.filename}: {failure.strerror}") from None
     print(made)

@@ -107,7 +107,7 @@ class DplKernel(Kernel):
             start = cursor_pos - len(line) + 1
             found = [(name, str(verb.__doc__)) for name, (_, verb) in VERBS.items() if name.startswith(line[1:])]
         else:
-            word = BEFORE.search(before)[0]  # type: ignore[index]
+            word = BEFORE.search(before)[0]  # pyrefly: ignore[unsupported-operation]
             start = cursor_pos - len(word.rpartition(".")[2])
             found = list(completions(self.cells, word))
         types = [{"start": start, "end": cursor_pos, "text": name, "type": ty} for name, ty in found]
@@ -120,7 +120,7 @@ class DplKernel(Kernel):
         }
 
     async def do_inspect(self, code: str, cursor_pos: int, detail_level: int = 0, omit_sections: Any = ()) -> dict:
-        name = BEFORE.search(code[:cursor_pos])[0] + AFTER.match(code, cursor_pos)[0]  # type: ignore[index]
+        name = BEFORE.search(code[:cursor_pos])[0] + AFTER.match(code, cursor_pos)[0]  # pyrefly: ignore[unsupported-operation]
         text = about(self.cells, name.strip("."))
         data = {} if text is None else {"text/plain": text}
         return {"status": "ok", "found": text is not None, "data": data, "metadata": {}}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from dpl.node import field, record
+from dpl.node import field, node, record
 
 WIDTH, ROW, TOP = 1200, 17, 52
 LETTER = 6.7  # pixels
@@ -14,7 +14,8 @@ SMALLEST = 0.3  # pixels
 KINDS = {"": "function", "forward sweep": "forward", "reverse sweep": "reverse", "outside": "outside"}
 LEGEND = (("", "function"), ("forward sweep", "forward sweep"), ("reverse sweep", "reverse sweep"),
           ("outside", "runtime and libraries"))  # fmt: skip
-Stacks = Sequence[Sequence[tuple[str, str]]]  # names, outermost first, each with its kind: a key of KINDS
+Names = Sequence[tuple[str, str]]  # outermost first, each with its kind: a key of KINDS
+Stacks = Sequence[tuple[Names, int]]  # each with its weight: samples or bytes
 
 STYLE = """
 :root { --paper: #fff; --ink: #1b1b1b; --function: #f0a35e; --forward: #7fc08a; --reverse: #7fa8dd;
@@ -69,9 +70,20 @@ addEventListener('keydown', e => {
 """
 
 
+@node
+class Amount:
+    """What a weight of 1 stands for."""
+
+    unit: str
+    each: float
+
+    def text(self, weight: int) -> str:
+        return f"{weight * self.each:,.{3 if self.unit == 's' else 0}f} {self.unit}"
+
+
 @record
 class Tree:
-    """Samples by common callers."""
+    """Weights by common callers."""
 
     name: str
     kind: str = ""
@@ -83,17 +95,17 @@ class Tree:
 
 
 def tree(stacks: Stacks) -> Tree:
-    root = Tree("all", count=len(stacks))
-    for stack in stacks:
+    root = Tree("all", count=sum(weight for _, weight in stacks))
+    for names, weight in stacks:
         at = root
-        for name, kind in stack:
+        for name, kind in names:
             at = at.inside.setdefault((name, kind), Tree(name, kind))
-            at.count += 1
+            at.count += weight
     return root
 
 
-def flame(stacks: Stacks, interval: float) -> str:
-    """A flame graph: callers below, and the width is the time."""
+def flame(stacks: Stacks, amount: Amount) -> str:
+    """A flame graph: callers below, and the width is the time, or the memory."""
     root = tree(stacks)
     height = TOP + ROW * root.depth() + 6
     parts = [
@@ -102,12 +114,12 @@ def flame(stacks: Stacks, interval: float) -> str:
     ]
     todo = [(root, 0.0, 0)]
     while todo:
-        node, x, level = todo.pop()
-        width = WIDTH * node.count / max(root.count, 1)
+        part, x, level = todo.pop()
+        width = WIDTH * part.count / max(root.count, 1)
         if width < SMALLEST:
             continue
-        parts.append(box(node, x, width, level, height, node.count * interval, root.count))
-        for inner in sorted(node.inside.values(), key=lambda n: n.name):
+        parts.append(box(part, x, width, level, height, amount.text(part.count), root.count))
+        for inner in sorted(part.inside.values(), key=lambda n: n.name):
             todo.append((inner, x, level + 1))
             x += WIDTH * inner.count / root.count
     script = f"<script><![CDATA[{SCRIPT % (WIDTH, LETTER)}]]></script>"
@@ -126,14 +138,14 @@ def head() -> list[str]:
             f'<text id="share" x="{WIDTH - 300}" y="38"></text>']  # fmt: skip
 
 
-def box(node: Tree, x: float, width: float, level: int, height: int, seconds: float, total: int) -> str:
+def box(part: Tree, x: float, width: float, level: int, height: int, amount: str, total: int) -> str:
     room = int((width - 4) / LETTER)
-    text = node.name if len(node.name) <= room else f"{node.name[: room - 1]}…" if room > 3 else ""
-    about = f"{node.name}: {seconds:.3f} s, {100 * node.count / max(total, 1):.1f} %"
-    about += f", {node.kind}" if node.kind else ""
+    text = part.name if len(part.name) <= room else f"{part.name[: room - 1]}…" if room > 3 else ""
+    about = f"{part.name}: {amount}, {100 * part.count / max(total, 1):.1f} %"
+    about += f", {part.kind}" if part.kind else ""
     y = height - 6 - ROW * (level + 1)
     return (
-        f'<g class="b" data-x="{x:.3f}" data-w="{width:.3f}" data-l="{level}" data-n="{escape(node.name)}">'
-        f'<title>{escape(about)}</title><rect class="{KINDS[node.kind]}" x="{x:.2f}" y="{y}" width="{width:.2f}" '
+        f'<g class="b" data-x="{x:.3f}" data-w="{width:.3f}" data-l="{level}" data-n="{escape(part.name)}">'
+        f'<title>{escape(about)}</title><rect class="{KINDS[part.kind]}" x="{x:.2f}" y="{y}" width="{width:.2f}" '
         f'height="{ROW - 1}"/><text x="{x + 3:.2f}" y="{y + 12}">{escape(text)}</text></g>'
     )

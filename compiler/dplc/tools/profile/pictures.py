@@ -22,15 +22,15 @@ def chrome(stacks: Stacks, interval: float) -> str:
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, ensure_ascii=False)
 
 
-def speedscope(stacks: Stacks, interval: float) -> str:
-    """The samples for speedscope.app."""
+def speedscope(stacks: Stacks, weights: Sequence[float], unit: str) -> str:
+    """The samples for speedscope.app; `unit` is that of the weights: seconds or bytes."""
     numbers: dict[str, int] = {}
     samples = [[numbers.setdefault(name, len(numbers)) for name in stack] for stack in stacks]
     return json.dumps({
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "shared": {"frames": [{"name": name} for name in numbers]},
         "profiles": [{
-            "type": "sampled", "name": "dpl", "unit": "seconds", "startValue": 0,
-            "endValue": len(stacks) * interval, "samples": samples, "weights": [interval] * len(samples),
+            "type": "sampled", "name": "dpl", "unit": unit, "startValue": 0,
+            "endValue": sum(weights), "samples": samples, "weights": weights,
         }],
     }, ensure_ascii=False)  # fmt: skip

@@ -1,105 +1,120 @@
-"""`dpl profile`: where a native program spends its time, by line and by function, and in which phase."""
+"""`dpl profile`: where a native program spends its time or its memory, by line and by function, and in which phase."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 from dpl.diagnostics import DplError
-from dpl.node import node, record
-from dpl.source import NOWHERE, Span
-from dpl.syntax.load import unreadable
+from dpl.node import record
 
-from dplc.flat import places
-from dplc.machine.failure.failures import LIBRARY, Sites, shown
-from dplc.machine.failure.trace import Traces
 from dplc.machine.llvm.sampler import is_possible
-from dplc.machine.run.execute import ENTRY
-from dplc.machine.run.program import LoadedImage, Program, load, run_loaded, sites_of
-from dplc.machine.run.sampling import INTERVAL, NOBODY, Samples
+from dplc.machine.run.linked import AWAITS, length
+from dplc.machine.run.program import LoadedImage, Program, load, run_loaded
+from dplc.machine.run.sampling import INTERVAL, MOST, NOBODY, Samples
 from dplc.pipeline import Context
 from dplc.stack import on_large_stack
 from dplc.tools.profile import flame as flames
-from dplc.tools.profile import pictures
+from dplc.tools.profile import memory, pictures
+from dplc.tools.profile.stacks import Code, Reader, Stack
+from dplc.tools.profile.tables import by_line_and_function, phases, share
 from dplc.tools.report import warn
 from dplc.tools.run import Begun, compile_native, text_of
 
-PHASES = ("function", "forward sweep", "reverse sweep")
-PLACES = {"": "code of the program", "runtime": "runtime: memory, products, sums, output", "library": "C libraries"}
+PLACES = {"code": "code of the program", "runtime": "runtime: memory, products, sums, output",
+          "library": "C libraries", "waiting": "threads that wait for a part of a loop"}  # fmt: skip
+COARSE = "the system allows no precise clock here, so these are the ticks of its own: lines may be met too often"
 
 
-@node
-class Where:
-    """A function, the line of it that was running (None: not known), and its phase if that is known."""
+@record
+class Wanted:
+    """What the user asks for: rows of each table, and files for pictures."""
 
-    function: str
-    span: Span | None
-    phase: str = ""
-
-    @property
-    def line(self) -> str:
-        return f"{self.span.source.name}:{self.span.line}" if self.span else "?"
-
-    def __str__(self) -> str:
-        """The function with its line, and the file without its folders."""
-        return f"{self.function} ({self.line.rpartition('/')[2]})" if self.span else self.function
+    top: int
+    flame: Path | None
+    trace: Path | None
+    speedscope: Path | None
 
 
 @record
 class Profile:
-    """Stacks of samples, outermost first, each with where the machine was: a key of PLACES."""
+    """The samples, in their order."""
 
-    stacks: list[tuple[tuple[Where, ...], str]]
+    stacks: list[Stack]
     seconds: float  # of the whole run
     processor: float  # seconds of processor time
-    compilation: dict[str, float]
+    compilation: float
+    precise: bool  # whether the clock was
+    left_out: int = 0  # samples at the end for which there was no room
 
     @property
     def interval(self) -> float:
         """The processor time between two samples: the system takes fewer than it is asked for."""
-        return self.processor / max(len(self.stacks), 1)
+        return self.processor / max(len(self.stacks) + self.left_out, 1)
 
 
-def profile(file: str, args: Sequence[str], top: int, flame: Path | None, trace: Path | None,
-            speedscope: Path | None) -> int:  # fmt: skip
+def profile(file: str, args: Sequence[str], wanted: Wanted, of_memory: bool) -> int:
     """Run a program and print its profile on standard error.  Returns the program's exit code."""
     if not is_possible():
-        raise click.UsageError("samples are taken on Linux only, on x86-64 and AArch64")
-    source, context = text_of(file, None), Context(placed=True)
+        raise click.UsageError("profiles are made on Linux only, on x86-64 and AArch64")
+    if of_memory and wanted.trace:
+        raise click.UsageError("--trace shows time: it does not go with --memory")
+    source, context = text_of(file, None), Context(placed=True, watched=of_memory)
     program = on_large_stack(lambda: compile_native(Begun(source), context, True, False))
     assert program is not None
     warn(context.warnings)
-    code, found, failure = sampled(program, args, context)
-    if flame:
-        write(flame, flames.flame([coloured(stack, place) for stack, place in found.stacks], found.interval))
-    for path, draw in ((trace, pictures.chrome), (speedscope, pictures.speedscope)):
-        if path:
-            write(path, draw([[str(w) for w in stack] for stack, _ in found.stacks], found.interval))
-    print(table(found, top), file=sys.stderr)
+    code, failure = (watched if of_memory else timed)(program, args, context, wanted)
     if failure:
         raise failure
     return code
 
 
-def coloured(stack: Sequence[Where], place: str) -> list[tuple[str, str]]:
+def timed(program: Program, args: Sequence[str], context: Context, wanted: Wanted) -> tuple[int, DplError | None]:
+    code, found, failure = sampled(program, args, context)
+    print(table(found, wanted.top), file=sys.stderr)
+    amount, calls = flames.Amount("s", found.interval), [names(stack) for stack in found.stacks]
+    write(wanted.flame, lambda: flames.flame([(coloured(s), s.weight) for s in found.stacks], amount))
+    write(wanted.trace, lambda: pictures.chrome(calls, found.interval))
+    write(wanted.speedscope, lambda: pictures.speedscope(calls, [found.interval] * len(calls), "seconds"))
+    return code, failure
+
+
+def watched(program: Program, args: Sequence[str], context: Context, wanted: Wanted) -> tuple[int, DplError | None]:
+    code, found, stacks, failure = memory.run_watched(program, args)
+    print(memory.table(found, stacks, wanted.top), file=sys.stderr)
+    amount = flames.Amount("bytes", 1)
+    write(wanted.flame, lambda: flames.flame([(coloured(s), s.weight) for s in stacks], amount))
+    bytes_of = [stack.weight for stack in stacks]
+    write(wanted.speedscope, lambda: pictures.speedscope([names(s) for s in stacks], bytes_of, "bytes"))
+    return code, failure
+
+
+def names(stack: Stack) -> list[str]:
+    return [str(where) for where in stack.calls] or [stack.place]
+
+
+def coloured(stack: Stack) -> list[tuple[str, str]]:
     """The names of a stack for the flame graph, each with its phase; what is called stays in the phase of its caller,
     and what lies outside the program's code is on top."""
     found, kind = [], ""
-    for where in stack:
+    for where in stack.calls:
         kind = where.phase or kind
         found.append((str(where), kind))
-    return [*found, (place, "outside")] if place and stack[-1].function != place else found
+    return found if stack.place == "code" else [*found, (stack.place, "outside")]
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path | None, text: Callable[[], str]) -> None:
+    """Write a picture to a file, if there is to be one."""
+    if path is None:
+        return
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text(), encoding="utf-8")
     except OSError as failure:
-        raise unreadable(str(path), failure) from None
+        raise click.ClickException(f"{path} cannot be written: {(failure.strerror or str(failure)).lower()}") from None
 
 
 def sampled(program: Program, args: Sequence[str], context: Context) -> tuple[int, Profile, DplError | None]:
@@ -114,93 +129,46 @@ def sampled(program: Program, args: Sequence[str], context: Context) -> tuple[in
     except DplError as error:
         failure = error
     seconds, processor = time.perf_counter() - begin, time.process_time() - before
-    stacks = located(program, loaded, samples)
-    return code, Profile(stacks, seconds, processor, dict(context.seconds)), failure
+    stacks, compilation = located(program, loaded, samples), sum(context.seconds.values())
+    left_out = max(samples.count.value - MOST, 0)
+    return code, Profile(stacks, seconds, processor, compilation, samples.precise, left_out), failure
 
 
-def located(program: Program, loaded: LoadedImage, samples: Samples) -> list[tuple[tuple[Where, ...], str]]:
-    """The stacks of samples in terms of the source.  The system gives some ticks to a thread that waits, and so says
-    nothing of where the time went: these are left out."""
-    traces, sites = Traces(loaded.parts(program), ENTRY), sites_of(program)
+def located(program: Program, loaded: LoadedImage, samples: Samples) -> list[Stack]:
+    """The stacks of samples in terms of the source.  The system's own clock gives some ticks to Python's thread, which
+    waits, and so says nothing of where the time went: these are left out."""
+    reader, found = Reader(program, loaded), list[tuple[list[Code], str]]()
+    last: list[Code] = []
     low, high = loaded.base, loaded.base + program.image.code
-    known: dict[int, list[Where]] = {}
-
-    def at(address: int) -> list[Where]:
-        if address not in known:
-            known[address] = [w for frame in traces.at(address) for w in inlined(frame.function, frame.site, sites)]
-        return known[address]
-
-    found = []
+    waits = loaded.base + program.image.exports[AWAITS]
+    waiting = range(waits, waits + length(AWAITS))
     for pc, caller, returns in samples.stacks():
-        stack = [w for address in reversed(returns) for w in at(address - 1)]
-        here = at(pc)
-        outside = "" if here else "runtime" if low <= pc < high else "library"
-        if outside == "library" and caller == NOBODY and not returns:
+        if any(address in waiting for address in (pc, caller, *returns)):
+            found.append(([], "waiting"))
             continue
-        if outside and caller != NOBODY:  # a function that keeps no frame pointer
-            here = at(caller - 1)
-        found.append((tuple([*stack, *here] or [Where(outside, None)]), outside))
-    return found
-
-
-def inlined(function: str, site: int, sites: Sites) -> list[Where]:
-    """A function at a site, and those that flat has inlined there, outermost first."""
-    span, _ = sites.place(site)
-    name = shown(sites.labels.get(function.removesuffix(" loop"), "")) or "top level"  # a kernel's loop is apart
-    phase = "reverse sweep" if ".bwd" in function else "forward sweep" if ".fwd" in function else ""
-    if span == NOWHERE:
-        return [Where(name, None, phase)]
-    found = []
-    for called, call in places.path(span):
-        found.append(Where(name, call if call != NOWHERE else None, phase))
-        name = shown(called)
-        phase = "reverse sweep" if name.startswith("reverse of") else phase
-    return [*found, Where(name, span, phase)]
-
-
-def phase(stack: Sequence[Where]) -> str:
-    """What the innermost function is for which that is known: the function itself, or a sweep of a derivative."""
-    return next((where.phase for where in reversed(stack) if where.phase), "function")
-
-
-# ---- the table ------------------------------------------------------------------------------------------------------
+        codes, here = reader.read(address - 1 for address in reversed(returns)), reader.at(pc)
+        place = "code" if here[0] else "runtime" if low <= pc < high else "library"
+        if place == "library" and caller == NOBODY and not returns:
+            continue
+        if place != "code" and caller != NOBODY:  # a function that keeps no frame pointer
+            here = reader.at(caller - 1)
+        codes = reader.joined(codes, here) if here[0] else codes
+        last = codes = codes or last  # the runtime's work that threads share is done for whoever shares it out
+        found.append((codes, place))
+    return [Stack(reader.whole(codes), place) for codes, place in found]
 
 
 def table(found: Profile, top: int) -> str:
     total = len(found.stacks)
     if not total:
         return f"{found.seconds:.3f} s: too short for samples (one each {1000 * INTERVAL:.0f} ms)"
-    phases = Counter(phase(stack) for stack, _ in found.stacks)
-    outside = Counter(place for _, place in found.stacks)
+    outside = Counter(stack.place for stack in found.stacks)
     lines = [f"{total} samples, {found.processor:.2f} s of processor time in {found.seconds:.2f} s"]
-    lines += [f"{share(phases[name], total)}  {name}" for name in PHASES if phases[name]]
-    lines += ["", *(f"{share(outside[key], total)}  {text}" for key, text in PLACES.items() if outside[key])]
-    lines.append(f"         compiled before that, in {sum(found.compilation.values()):.2f} s")
-    lines += ["", "   self   total  line", *rows(found, top, by_line)]
-    lines += ["", "   self   total  function", *rows(found, top, lambda where: where.function)]
-    return "\n".join(lines)
-
-
-def by_line(where: Where) -> str:
-    span = where.span
-    if span is None or span.source.name.startswith(LIBRARY):
-        return ""
-    return f"{where.line}  {span.source.line(span.line).strip()[:70]}"
-
-
-def rows(found: Profile, top: int, key) -> list[str]:
-    """The largest rows of a table.  Time in the library belongs to the line that called it."""
-    own: Counter[str] = Counter()
-    whole: Counter[str] = Counter()
-    for stack, _ in found.stacks:
-        keys = [k for where in stack if (k := key(where))]
-        if keys:
-            own[keys[-1]] += 1
-        whole.update(set(keys))
-    total = len(found.stacks)
-    best = sorted(whole, key=lambda k: (-own[k], -whole[k], k))[:top]
-    return [f"{share(own[k], total)} {share(whole[k], total)}  {k}" for k in best]
-
-
-def share(count: int, total: int) -> str:
-    return f"{100 * count / total:5.1f} %"
+    if found.left_out:
+        lines.append(f"the last {found.left_out} more are left out: there is room for {MOST}")
+    if not found.precise:
+        lines.append(COARSE)
+    lines += [*phases([stack for stack in found.stacks if stack.place != "waiting"], total), ""]
+    lines += [f"{share(outside[key], total)}  {text}" for key, text in PLACES.items() if outside[key]]
+    lines.append(f"         compiled before that, in {found.compilation:.2f} s")
+    return "\n".join([*lines, "", *by_line_and_function(found.stacks, top)])

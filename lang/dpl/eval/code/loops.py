@@ -114,8 +114,10 @@ def compile_build(compiler: Compiler, term: c.Build, scope: Scope, steps: Callab
 
         def build(env: tuple) -> Value:
             n = checked(times(env))
-            one = lambda i: element(env + (i,))  # noqa: E731
-            return finish(many(n, one) if n > SLICE else [element(env + (i,)) for i in range(n)], env)
+            one = lambda i: element(env + (i,))  # noqa: E731  # pyrefly: ignore[not-callable]
+            if n > SLICE:
+                return finish(many(n, one), env)
+            return finish([element(env + (i,)) for i in range(n)], env)  # pyrefly: ignore[not-callable]
 
         return at_once(build)
     start, resume = (steps or growing)(body.run, finish)

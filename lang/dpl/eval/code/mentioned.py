@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import get_args
 
 from dpl.core import term as c
 
@@ -47,4 +48,4 @@ def _slots(shape: type) -> tuple[str, ...]:
     return tuple(name for name in shape.__match_args__ if name not in ("span", "ty", "pattern", "inst", "params"))
 
 
-SLOTS = {shape: _slots(shape) for shape in (*c.Term.__args__, c.Arm)}
+SLOTS = {shape: _slots(shape) for shape in (*get_args(c.Term), c.Arm)}

@@ -65,12 +65,11 @@ def _tuple(items: tuple[c.Pattern, ...]) -> Binder:
     binders = [(i, binder(p)) for i, p in enumerate(items) if not isinstance(p, c.PWild)]
 
     def bind(values, env: tuple) -> tuple | None:
-        found: tuple | None = env
         for i, part in binders:
-            found = part(values[i], found)
-            if found is None:
+            if (found := part(values[i], env)) is None:
                 return None
-        return found
+            env = found
+        return env
 
     return bind
 

@@ -1,4 +1,4 @@
-"""Operations of MPI for the interpreter; `rt/mpi.rt` has them for native code.
+"""Operations of MPI for the interpreter; `rt/message_passing.rt` has them for native code.
 
 Before a collective operation the ranks compare what they ask for, and with how many words.  So ranks that do different
 things end with a message; MPI itself would wait for ever, or read beyond the data.

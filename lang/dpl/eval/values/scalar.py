@@ -53,7 +53,8 @@ FIT: dict[str, Callable] = {
 }
 """For each number type, the value of that type nearest to a Python number."""
 
-EXACT = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg}  # faster than `eval`
+# faster than `eval`
+EXACT: dict[str, Callable] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg}
 COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}
 CLOSED = ("rem", "max", "min", "clip", "bit_and", "bit_or", "bit_xor", "sign")  # never leave an integer's range
 

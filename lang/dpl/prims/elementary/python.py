@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable
+from typing import Any
 
 from dpl.prims.elementary.steps import Steps
 
@@ -37,11 +38,13 @@ def split(x: float, root: float) -> tuple[float, float]:
 
 def compiled(steps: Steps, other: Callable[[str], Callable]) -> Callable:
     """The function; `other` gives the functions that it calls."""
-    names = {"POWERS": POWERS, "sqrt": math.sqrt, "copysign": math.copysign, "split": split, "array": array,
-             "inf": math.inf, "nan": math.nan}  # fmt: skip
+    names: dict[str, Any] = {
+        "POWERS": POWERS, "sqrt": math.sqrt, "copysign": math.copysign, "split": split, "array": array,
+        "inf": math.inf, "nan": math.nan,
+    }  # fmt: skip
     writer = _Writer(steps, names, other)
     exec(compile(writer.text(), f"<{steps.name} {steps.type}>", "exec"), names)
-    return names[steps.name]  # type: ignore[return-value]
+    return names[steps.name]
 
 
 class _Writer:

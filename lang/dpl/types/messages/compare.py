@@ -29,7 +29,7 @@ def _compared(p: Printer, a: Any, b: Any, depth: int = 0) -> tuple[Any, Any]:
         return a, b
     inside, other = ty.children(a), ty.children(b)
     alike = type(a) is type(b) and inside and len(inside) == len(other)
-    if not alike or depth > DEEPEST or (isinstance(a, ty.Con) and a.name != b.name):
+    if not alike or depth > DEEPEST or (isinstance(a, ty.Con) and isinstance(b, ty.Con) and a.name != b.name):
         return Highlighted(a), Highlighted(b)
     pairs = [_compared(p, x, y, depth + 1) for x, y in zip(inside, other)]
     return _with(a, [x for x, _ in pairs]), _with(b, [y for _, y in pairs])

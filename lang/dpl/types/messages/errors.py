@@ -55,7 +55,8 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 note=place if facts else shown,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 facts=facts,
-                helps=annotated(p, actual, expected, shown, labels) or size_helps(clash.left, clash.right, wanted),
+                helps=annotated(p, actual, expected, shown, labels)
+                or size_helps(clash.left, clash.right, wanted, place == "the body of the loop is"),
             )
         case "occurs" if "'" in shown + wanted:
             return cx.fail(
@@ -125,9 +126,12 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             labels=both(span, labels, class_labels(clash)),
         )
     if clash.right == "real" and type(prune(actual)) is ty.Arr:
-        helps = ("make floats of the integers:  map float xs",) if len(dimensions(actual)[0]) == 1 else ()
-        title = f"expected an array of floats, found {shown}"
-        return cx.fail("E0201", title, span, note=f"{place} {shown}", helps=helps)
+        sizes, number = dimensions(actual)
+        if prune(number) is not prune(clash.left):  # `(zeros 3 : int[3])`
+            wanted, helps = p.type(expected), ("whole numbers:  fill n 0, or  int xs  of an array of floats",)
+        else:
+            wanted, helps = "an array of floats", ("make floats of the integers:  map float xs",) * (len(sizes) == 1)
+        return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=f"{place} {shown}", helps=helps)
     return None
 
 

@@ -138,7 +138,12 @@ def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...
     return (f"its type is  {shown} : annotate that",) if said and "?" not in shown and "-" in shown else ()
 
 
-def size_helps(left: ty.Size, right: ty.Size, wanted: str) -> tuple[str, ...]:
+GROWS = "what grows is a list, which becomes an array in the end:  List.to_array (xs ++ [x;])"
+
+
+def size_helps(left: ty.Size, right: ty.Size, wanted: str, loop: bool = False) -> tuple[str, ...]:
+    if loop and left.terms == right.terms:
+        return ("the state of a loop keeps its size", GROWS)
     if left.terms and left.terms == right.terms:
         return ("an array that grows has no fixed size: make it at its full size, or collect a list",)
     if left.terms or right.terms:

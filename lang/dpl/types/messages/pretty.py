@@ -146,7 +146,7 @@ class Printer:
 
     def classes(self, scheme: Scheme) -> list[str]:
         """`'a 'b : num`.  A numeric class is omitted for a variable that a printed constraint already describes."""
-        told = {t.name for c in scheme.constraints if self.tells(c) and type(t := prune(c.types[0])) is ty.Var}
+        told = {t.name for c in scheme.constraints if self.tells(c) and isinstance(t := prune(c.types[0]), ty.Var)}
         members: dict[str, list[str]] = {}
         for name, classes in scheme.classes.items():
             if name in self.names:

@@ -10,6 +10,7 @@ from dpl.source import Span
 from dpl.types.messages.errors import class_code, mismatch
 from dpl.types.messages.parts import (
     FLOATS,
+    GROWS,
     OF_INT,
     both,
     conversions,
@@ -116,7 +117,10 @@ def missing_argument(span: Span) -> str:
 
 
 def appended(constraint: Constraint, types) -> tuple[str, ...]:
-    """Helps for `++`: show a value as a string, or put a single element in brackets."""
+    """Helps for `++`: show a value as a string, put a single element in brackets, write a list as one."""
+    left, right = prune(types[0]), prune(types[1])
+    if is_sequence(left) and is_sequence(right) and type(left) is not type(right):
+        return ("a list is written with semicolons:  [x;]", GROWS)
     for (one, other), place in zip((types[:2], types[1::-1]), constraint.operands[::-1]):
         if prune(one) == ty.STRING:
             return (f"make a string of it:  show {brackets(place.text)}",)

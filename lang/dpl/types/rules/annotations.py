@@ -60,7 +60,7 @@ def _variable(cx: Context, name: str, flexible: Flexible) -> Type:
     return found
 
 
-def size(cx: Context, s: tree.Size, flexible: Flexible) -> ty.Size:
+def size(cx: Context, s: tree.Size | tree.Type, flexible: Flexible) -> ty.Size:
     match s:
         case tree.SizeNum(span, value):
             return cx.solver.sizes.written(ty.Size(value), span)
@@ -76,7 +76,8 @@ def size(cx: Context, s: tree.Size, flexible: Flexible) -> ty.Size:
             return cx.solver.sizes.written(ty.Size(found.const, found.terms), span)
         case tree.SizeOp(_, op, left, right):
             return combine(op, size(cx, left, flexible), size(cx, right, flexible))
-    raise cx.fail("E0304", "a size is wanted here, not a type", s.span)
+        case _:
+            raise cx.fail("E0304", "a size is wanted here, not a type", s.span)
 
 
 def open_part(t) -> Span | None:

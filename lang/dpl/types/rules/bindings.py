@@ -374,7 +374,8 @@ def header(cx: Context, b: tree.Binding, frame: Frame) -> Type:
 
 def mentioned_sizes(b: tree.Binding) -> set[str]:
     """The size variables in a function's annotations."""
-    found, stack = set(), [b.annot, *(p.type for p in b.params if isinstance(p, tree.PatAnnot))]
+    found: set[str] = set()
+    stack: list[tree.Type | tree.Size | None] = [b.annot, *(p.type for p in b.params if isinstance(p, tree.PatAnnot))]
     while stack:
         match stack.pop():
             case tree.SizeVar(_, name) | tree.TyName(_, name, ()):

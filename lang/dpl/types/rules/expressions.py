@@ -19,6 +19,7 @@ from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import Arg, apply, find_primitive, primitive
 from dpl.types.rules.join import join, open_sizes
 from dpl.types.rules.literals import literal_type
+from dpl.types.rules.misplaced import NUMBER, NUMBERS, kind_given
 from dpl.types.rules.patterns import bind_pattern, field_types, record_of
 from dpl.types.rules.shaped import agreeing, fields_together, sized
 from dpl.types.solve import sizes
@@ -120,7 +121,8 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         return made if found.row.name == "append" else agreeing(cx, made)
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
-        why = Why(f"the right side of `{e.op}`", e.left.span, "its left side", help=applied_first(e, left.ty))
+        way = applied_first(e, left.ty) or by_elements(cx, e, left.ty)
+        why = Why(f"the right side of `{e.op}`", e.left.span, "its left side", help=way)
         _, right = branch(cx, e.right, left.ty, None, why)
         cx.require(left.ty, "data", e.span)
         return term.Prim(e.span, ty.BOOL, found.row.name, (left, right))
@@ -134,6 +136,14 @@ def applied_first(e: tree.Binary, left: Type) -> str:
     text = e.left.span.source.text
     start = e.left.fn.span.end
     return f"`{e.left.fn.span.text}` comes first:  {e.left.fn.span.text} ({text[start : e.right.span.end].strip()})"
+
+
+def by_elements(cx: Context, e: tree.Binary, left: Type) -> str:
+    """The help for `xs > 0.0`: comparisons take whole values."""
+    if len(dimensions(left)[0]) != 1 or kind_given(cx, e.right) not in (NUMBER, *NUMBERS):
+        return ""
+    xs, bound = e.left.span.text, e.right.span.text
+    return f"`{e.op}` compares whole values; each element:  map (fun x -> x {e.op} {bound}) {xs}"
 
 
 def power(cx: Context, e: tree.Binary) -> term.Term:

@@ -32,8 +32,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return other
     if type(wanted) is ty.Arr and len(args) == 1 and kind_given(cx, value) == NUMBER:
         return f"an array:  {name} [{written(value)}, ...]"
-    if name in ("zeros", "ones") and isinstance(value, tree.Tuple) and len(value.items) == 2:
-        return f"rows of {name}:  fill {written(value.items[0])} ({name} {written(value.items[1])})"
+    if i == 0 and isinstance(value, tree.Tuple | tree.ArrayLit) and (shaped := of_shape(name, value.items, args)):
+        return shaped
     alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
     if isinstance(value, tree.Tuple | term.Tuple) and alone:
         return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
@@ -44,6 +44,19 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
     return exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
+
+
+def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:
+    """A help for `zeros (2, 3)`, `fill [2, 3] x` and `reshape (2, 3) xs`, as other systems write shapes."""
+    sizes = [written(item) for item in items]
+    if name == "reshape":
+        return f"the shape is the result's type:  (reshape xs : float[{', '.join(sizes)}])"
+    if name not in ("zeros", "ones", "fill") or not sizes:
+        return ""
+    row = " ".join([name, sizes.pop(), *(written(arg.value) for arg in args[1:2])])
+    while sizes:
+        row = f"fill {sizes.pop()} ({row})"
+    return f"rows of {'numbers' if name == 'fill' else name}:  {row}"
 
 
 def unchanging(value: tree.Expr | term.Term) -> str:

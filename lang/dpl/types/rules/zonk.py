@@ -39,7 +39,7 @@ class Zonk:
     # ---- types
 
     def type(self, t: Any) -> Any:
-        t = prune_effect(t) if type(t) is EffectMeta else prune(t)
+        t: Any = prune_effect(t) if type(t) is EffectMeta else prune(t)
         kind = type(t)
         if kind is ty.Var or (kind is ty.Con and not t.args):
             return t
@@ -165,13 +165,13 @@ class Zonk:
 
     def constructor(self, t: term.Con) -> term.Term:
         """A constructor.  Long lists nest in their tails, so these are handled without recursion."""
-        spine = []
+        spine: list[tuple[term.Con, term.Tuple, term.Term]] = []
         while isinstance(t.arg, term.Tuple) and len(t.arg.items) == 2 and isinstance(t.arg.items[1], term.Con):
-            spine.append((t, self(t.arg.items[0])))
+            spine.append((t, t.arg, self(t.arg.items[0])))
             t = t.arg.items[1]
         result = term.Con(t.span, self.type(t.ty), t.name, t.tag, None if t.arg is None else self(t.arg))
-        for cell, head in reversed(spine):
-            pair = term.Tuple(cell.arg.span, self.type(cell.arg.ty), (head, result))
+        for cell, pair, head in reversed(spine):
+            pair = term.Tuple(pair.span, self.type(pair.ty), (head, result))
             result = term.Con(cell.span, self.type(cell.ty), cell.name, cell.tag, pair)
         return result
 

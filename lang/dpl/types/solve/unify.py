@@ -180,10 +180,9 @@ class Solver:
                 continue
             if kind is Meta:
                 t = prune(t)
-                kind = type(t)
                 if t is occurs:
                     raise Clash("occurs", occurs, None)
-                if kind is Meta:
+                if type(t) is Meta:
                     if t.level > level:
                         if t.rigid and occurs is not None:
                             raise Clash("rigid", t, occurs)
@@ -191,8 +190,7 @@ class Solver:
                     continue
             elif kind is EffectMeta:
                 t = prune_effect(t)
-                kind = type(t)
-                if kind is EffectMeta:
+                if type(t) is EffectMeta:
                     t.level = min(t.level, level)
                     continue
             if id(t) in seen:

@@ -139,9 +139,11 @@ def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
 
 def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> DplError:
     """The error for `Model.f` where there is no such module, or no `f` in it."""
+    target = table()["members"].get(f"{qualifier}.{member}")
     if qualifier not in cx.modules:
         near = suggest(qualifier, dict.fromkeys(cx.modules))
         way = Way(near) if near else called_plainly(cx, kind, member, span)
+        way = written(target, span, False) if target else way
         own = (f"a module of your own is imported first:  import {qualifier}",)
         title = f"there is no module `{qualifier}` in scope"
         return cx.fail("E0560", title, span, helps=way.helps or own, edits=way.edits)
@@ -154,7 +156,9 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
     small = member[:1].lower() + member[1:]
     if kind == "constructor" and small in cx.modules[qualifier].values:  # `Nn.Linear`
         ours, names = small, cx.modules[qualifier].values
-    if ours in names:  # `List.fold_left` is `List.fold`
+    if target:
+        way = written(target, span, False)
+    elif ours in names:  # `List.fold_left` is `List.fold`
         way = written(f"{qualifier}.{ours}", span, True)
     else:
         way = Way(near) if near else called_plainly(cx, kind, member, span)

@@ -276,6 +276,14 @@ def vectors() -> tuple[list[str], list]:
         ["PyTorch", "Dist.mv_normal_entropy a", normal(mean, a).entropy()],
         ["PyTorch", "Dist.mv_normal_kl (mean, a) (x, b)", td.kl_divergence(normal(mean, a), normal(x, b))],
     ]  # fmt: skip
+    weights, others = np.array(weights), np.array([2.0, 1.0, 0.5])
+    dirichlet, other = td.Dirichlet(torch.tensor(weights)), td.Dirichlet(torch.tensor(others))
+    found += [
+        ["PyTorch", f"Dist.dirichlet_mean {dp(weights)}", dirichlet.mean],
+        ["PyTorch", f"Dist.dirichlet_variance {dp(weights)}", dirichlet.variance],
+        ["PyTorch", f"Dist.dirichlet_entropy {dp(weights)}", dirichlet.entropy()],
+        ["PyTorch", f"Dist.dirichlet_kl {dp(weights)} {dp(others)}", td.kl_divergence(dirichlet, other)],
+    ]
     t = torch.tensor
     pairs = {
         "Normal": (td.Normal, (0.3, 1.2), (1.0, 0.7)), "Lognormal": (td.LogNormal, (0.3, 1.2), (1.0, 0.7)),
