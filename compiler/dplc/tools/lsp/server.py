@@ -229,7 +229,7 @@ def serve() -> None:
     logging.getLogger("pygls.protocol.json_rpc").addFilter(is_news)
     with open(os.dup(1), "wb") as answers:
         sys.stdout = sys.stderr  # other output must not mix with the answers
-        server.start_io(Input(sys.stdin.buffer), answers)  # pyright: ignore[reportArgumentType]
+        server.start_io(Input(sys.stdin.buffer), answers)  # pyrefly: ignore[bad-argument-type]
 
 
 def is_news(record: logging.LogRecord) -> bool:
