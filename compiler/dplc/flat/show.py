@@ -75,7 +75,9 @@ def show_fn(fn: f.Fn) -> str:
     params = ", ".join(typed(p, "&" if i in fn.borrowed else "") for i, p in enumerate(fn.params))
     label = f" as {name(fn.label)}" if fn.label else ""
     head = f"fn {name(fn.name)}({params}) -> ({', '.join(map(show_type, fn.results))}){label}"
-    return "\n".join([head, *block_lines(fn.body, "return")])
+    lines = [head]
+    add_block(lines, fn.body, "return", "  ")
+    return "\n".join(lines)
 
 
 def typed(var: f.Var, mark: str = "") -> str:
@@ -113,24 +115,28 @@ def listed(items: tuple[f.Atom, ...]) -> str:
     return ", ".join(map(atom, items))
 
 
-def block_lines(block: f.Block, verb: str) -> Iterator[str]:
+def add_block(lines: list[str], block: f.Block, verb: str, indent: str) -> None:
+    """Adds the lines of a block."""
     for bind in block.binds:
-        for line in bind_lines(bind):
-            yield "  " + line
+        lines.append(indent + bind_head(bind))
+        for title, inner, ending in sections(bind.rhs):
+            if title:
+                lines.append(indent + title)
+            add_block(lines, inner, ending, indent + "  ")
     if block.results or verb == "return":
-        yield f"  {verb} {listed(block.results)}".rstrip()
+        lines.append(f"{indent}{verb} {listed(block.results)}".rstrip())
 
 
-def bind_lines(bind: f.Bind) -> Iterator[str]:
-    head, *rest = rhs_lines(bind.rhs)
+def bind_head(bind: f.Bind) -> str:
+    """The first line of a binding."""
+    head = rhs_head(bind.rhs)
     match bind.vars:
         case ():
-            yield head
+            return head
         case (var,):
-            yield f"{typed(var)} = {head}"
+            return f"{typed(var)} = {head}"
         case several:
-            yield f"({', '.join(map(typed, several))}) = {head}"
-    yield from rest
+            return f"({', '.join(map(typed, several))}) = {head}"
 
 
 def states(state: tuple[f.Var, ...], inits: tuple[f.Atom, ...], collect: int) -> str:
@@ -151,50 +157,55 @@ def out(out: f.Out) -> str:
             return "keep" + sizes + (f" in {atom(out.target)}" if out.target is not None else "")
 
 
-def rhs_lines(rhs: f.Rhs) -> Iterator[str]:  # noqa: C901 -- one case per form
+def rhs_head(rhs: f.Rhs) -> str:  # noqa: C901 -- one case per form
+    """The first line of a right-hand side."""
     match rhs:
         case f.Op(op, args, attrs):
-            yield " ".join([op, *(attribute(k, v) for k, v in attrs), *map(atom, args)])
+            return " ".join([op, *(attribute(k, v) for k, v in attrs), *map(atom, args)])
         case f.Call(fn, args):
-            yield f"{name(fn)}({listed(args)})"
+            return f"{name(fn)}({listed(args)})"
         case f.Ad(mode, fn, args, site):
-            yield f"{mode} {name(fn)} site={name(site)} ({listed(args)})"
+            return f"{mode} {name(fn)} site={name(site)} ({listed(args)})"
         case f.TupMake(items):
-            yield f"({listed(items)})"
+            return f"({listed(items)})"
         case f.TupGet(tup, index):
-            yield f"{atom(tup)}.{index}"
+            return f"{atom(tup)}.{index}"
         case f.ConMake(data, tag, arg):
-            yield f"{name(data)}#{tag}" + (f" {atom(arg)}" if arg is not None else "")
-        case f.If(cond, then, else_):
-            yield f"if {atom(cond)}"
-            yield from block_lines(then, "yield")
-            yield "else"
-            yield from block_lines(else_, "yield")
-        case f.Switch(scrutinee, cases, default):
-            yield f"switch {atom(scrutinee)}"
-            for case in cases:
-                yield f"case {case.tag}" + (f" ({typed(case.payload)})" if case.payload else "")
-                yield from block_lines(case.body, "yield")
-            if default is not None:
-                yield "default"
-                yield from block_lines(default, "yield")
-        case f.For(index, count, state, inits, body, collect):
-            yield f"for {name(index.name)} < {atom(count)} {states(state, inits, collect)}"
-            yield from block_lines(body, "yield")
-        case f.While(state, inits, cond, body, collect):
-            yield f"while {states(state, inits, collect)}"
-            yield from block_lines(cond, "test")
-            yield "do"
-            yield from block_lines(body, "yield")
-        case f.Build(index, count, body, _, inner):
+            return f"{name(data)}#{tag}" + (f" {atom(arg)}" if arg is not None else "")
+        case f.If(cond):
+            return f"if {atom(cond)}"
+        case f.Switch(scrutinee):
+            return f"switch {atom(scrutinee)}"
+        case f.For(index, count, state, inits, _, collect):
+            return f"for {name(index.name)} < {atom(count)} {states(state, inits, collect)}"
+        case f.While(state, inits, _, _, collect):
+            return f"while {states(state, inits, collect)}"
+        case f.Build(index, count, _, _, inner):
             sizes = ", ".join(f"({' '.join(map(atom, one))})" for one in inner)
-            yield f"build {name(index.name)} < {atom(count)}{f' of {sizes}' if inner else ''}"
-            yield from block_lines(body, "yield")
-        case f.Map(params, inputs, body, ranks):
+            return f"build {name(index.name)} < {atom(count)}{f' of {sizes}' if inner else ''}"
+        case f.Map(params, inputs, _, ranks):
             pairs = ", ".join(f"{typed(p)} in {atom(i)}" for p, i in zip(params, inputs, strict=True))
-            yield f"map {pairs} to ranks {' '.join(map(str, ranks))}"
-            yield from block_lines(body, "yield")
-        case f.Par(space, body, outs, _, ordered):
+            return f"map {pairs} to ranks {' '.join(map(str, ranks))}"
+        case f.Par(space, _, outs, _, ordered):
             ranges = ", ".join(f"{name(i.name)} < {atom(n)}" for i, n in space)
-            yield f"par {'in order ' if ordered else ''}{ranges} to {', '.join(map(out, outs))}"
-            yield from block_lines(body, "yield")
+            return f"par {'in order ' if ordered else ''}{ranges} to {', '.join(map(out, outs))}"
+
+
+def sections(rhs: f.Rhs) -> Iterator[tuple[str, f.Block, str]]:
+    """The inner blocks, each with the line before it, if any, and the word before its results."""
+    match rhs:
+        case f.If(_, then, else_):
+            yield "", then, "yield"
+            yield "else", else_, "yield"
+        case f.Switch(_, cases, default):
+            for case in cases:
+                yield f"case {case.tag}" + (f" ({typed(case.payload)})" if case.payload else ""), case.body, "yield"
+            if default is not None:
+                yield "default", default, "yield"
+        case f.While(_, _, cond, body):
+            yield "", cond, "test"
+            yield "do", body, "yield"
+        case f.For() | f.Build() | f.Map() | f.Par():
+            yield "", rhs.body, "yield"
+        case _:
+            pass

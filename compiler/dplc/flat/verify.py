@@ -11,7 +11,7 @@ from dplc.flat import term as f
 from dplc.flat.effects import Effects
 from dplc.flat.ops.table import OPS
 from dplc.flat.remembered import remembered
-from dplc.flat.show import bind_lines, show_type
+from dplc.flat.show import bind_head, show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
 from dplc.flat.walk import accumulators, every
 
@@ -102,7 +102,7 @@ class _Fn:
         self.bind_: f.Bind | None = None
 
     def wrong(self, what: str) -> Bug:
-        at = "\n  " + next(bind_lines(self.bind_)) if self.bind_ else ""
+        at = "\n  " + bind_head(self.bind_) if self.bind_ else ""
         return Bug(f"flat: in {self.name}: {what}{at}")
 
     def expect(self, ok: bool, what: str) -> None:

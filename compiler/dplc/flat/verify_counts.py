@@ -25,7 +25,7 @@ from dpl.diagnostics import Bug
 from dplc.flat import term as f
 from dplc.flat import verify as types
 from dplc.flat.ops.table import OPS
-from dplc.flat.show import bind_lines
+from dplc.flat.show import bind_head
 from dplc.flat.walk import binders
 
 Token = int
@@ -101,7 +101,7 @@ class _Fn:
         self.at: f.Bind | None = None
 
     def wrong(self, what: str) -> Bug:
-        at = "\n  " + next(bind_lines(self.at)) if self.at else ""
+        at = "\n  " + bind_head(self.at) if self.at else ""
         return Bug(f"reference counts: in {self.fn.name}: {what}{at}")
 
     # ---- tokens

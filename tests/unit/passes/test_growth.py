@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from dpl.source import Source
 from dplc.flat import term as f
 from dplc.flat.places import Inlined
 from dplc.flat.walk import every
-from dplc.pipeline import Context, compile_to
+from dplc.pipeline import NAMES, Context, compile_from, compile_to
 from dplc.stack import on_large_stack
 
 
@@ -93,3 +94,40 @@ def test_nested_gradients_of_a_recursion_have_no_copies_of_its_first_step() -> N
     program = compiled("simplify2", chain(4, NESTED, "let f# (n : int) x = grad (f@ n) x", "do print (f# 5 0.5)"))
     main = sum(1 for _ in every(program.fns["main"].body))
     assert main < 30 and size(program) < 700, (main, size(program))
+
+
+def steps(stage: str, text: str) -> int:
+    """How many functions of Python are entered or resumed from `parallel` to a stage."""
+    program, entered = compiled(NAMES[NAMES.index("parallel") - 1], text), 0
+
+    def count(_frame: object, event: str, _what: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    def go() -> None:
+        sys.setprofile(count)
+        try:
+            compile_from(NAMES[NAMES.index("parallel") - 1], program, stage, Context(verify=False))
+        finally:
+            sys.setprofile(None)
+
+    on_large_stack(go)
+    return entered
+
+
+def test_nested_branches_take_steps_by_their_number() -> None:
+    def nested(n: int) -> str:
+        chosen = "".join(f"if x = {i} then {i}.5 else " for i in range(n))
+        return f"let f x = {chosen} 0.5\ndo print (f 5)\ndo print (f 6)\n"
+
+    small, large = (steps("reference_counts", nested(n)) for n in (60, 120))
+    assert large < 2.2 * small, (small, large)
+
+
+def test_merged_functions_are_outlined_in_steps_by_their_number() -> None:
+    def ring(n: int) -> str:
+        rest = "\n".join(f"and g{i} x = if x <= 0.0 then {i}.0 else g{(i + 1) % n} (x - 1.0)" for i in range(1, n))
+        return f"let rec g0 x = if x <= 0.0 then x else g1 (x - 1.0)\n{rest}\ndo print (g0 5.0)\n"
+
+    small, large = (steps("outline", ring(n)) for n in (60, 120))
+    assert large < 2.2 * small, (small, large)

@@ -11,7 +11,7 @@ import pytest
 from conftest import ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
-BLUE, ORANGE = "rgb(31,119,180)", "rgb(255,127,14)"
+BLUE, ORANGE = "#1f77b4", "#ff7f0e"
 ENGINES = ["interp", "native"]
 
 
@@ -80,7 +80,7 @@ def filled(root: ElementTree.Element, kind: str, colour: str) -> list[ElementTre
 
 
 def green(colour: str) -> int:
-    return int(colour.split(",")[1])
+    return int(colour[3:5], 16)
 
 
 def texts(root: ElementTree.Element) -> list[str]:
@@ -133,7 +133,7 @@ def test_a_histogram_counts(drawing, engine: str) -> None:
 
 def test_an_image_has_a_cell_for_each_number(drawing) -> None:
     cells = [rect for rect in drawing("Plot.image [[0.0, 1.0, nan], [0.5, 0.25, 1.0]]").iter(SVG + "rect")][1:]
-    assert [cell.get("fill") for cell in cells][:2] == ["rgb(68,1,84)", "rgb(253,231,37)"]
+    assert [cell.get("fill") for cell in cells][:2] == ["#440154", "#fde725"]
     assert len(cells) == 5  # nan is none
     assert float(cells[0].get("y", 0)) < float(cells[2].get("y", 0))  # the first row at the top
 
@@ -155,6 +155,38 @@ def test_a_contour_goes_round(drawing) -> None:
         assert ((x - middle[0]) / radii[0]) ** 2 + ((y - middle[1]) / radii[1]) ** 2 == pytest.approx(1, abs=0.01)
 
 
+def test_ticks_tell_numbers_apart(drawing) -> None:
+    root = drawing("Plot.line [1e9, 1e9 + 1.0, 1e9 + 2.0] [1.000001, 1.000002, 1.000004]", "interp")
+    ticks = texts(root)
+    assert len(ticks) > 8 and len(ticks) == len(set(ticks))
+    assert {"1000000001", "1.000002"} <= set(ticks)
+    wide = texts(drawing("Plot.log_y (Plot.line [1.0, 2.0] [1e-290, 1e290])", "interp"))
+    assert {"1e-200", "1", "1e+200"} <= set(wide)  # steps of round powers
+
+
+def test_a_long_text_fits(drawing) -> None:
+    root = drawing('Plot.line [1.0] [1.0] |> Plot.size 300 200 |> Plot.title (String.repeat 30 "word ")', "interp")
+    long = [text for text in root.iter(SVG + "text") if (text.text or "").startswith("word")]
+    assert [text.get("textLength") for text in long] == ["232"]
+    assert sum(text.get("textLength") is not None for text in root.iter(SVG + "text")) == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_no_pixel_shows_is_left_out(drawing, engine: str) -> None:
+    """The line of many points has, in each column of pixels, the lowest and the highest of them."""
+    xs = "[for i < 8000 -> float i]"
+    ys = "[for i < 8000 -> if i = 4321 then 3.0 else if i = 77 then -3.0 else sin (float i)]"
+    (line,) = lines(drawing(f"Plot.line {xs} {ys}", engine), BLUE)
+    assert 1000 < len(line) <= 4 * 800
+    heights = [y for _, y in line]
+    assert heights.count(min(heights)) == heights.count(max(heights)) == 1
+    assert line == sorted(line, key=lambda point: point[0])
+    (few,) = lines(drawing("Plot.line [for i < 900 -> float i] [for i < 900 -> float (i % 2)]", engine), BLUE)
+    assert len(few) == 900
+    root = drawing("Plot.scatter [for i < 6000 -> float (i % 10)] [for i < 6000 -> float (i / 600)]", engine)
+    assert len(filled(root, "circle", BLUE)) == 100  # of many at one place, one
+
+
 # ---- data that is odd ----
 
 
@@ -171,6 +203,8 @@ ODD = [
     "Plot.scatter [3.0, 3.0] [0.0, 0.0]",
     "Plot.scatter [-1e-310] [1e-310]",
     "Plot.line [-9e299, 9e299] [1e15, 1e15 + 1.0]",
+    "Plot.line [1e-300, 3e-300] [1e-299, 3e-299]",
+    "Plot.scatter [for i < 6000 -> nan] [for i < 6000 -> 1.0]",
     "Plot.log_x (Plot.log_y (Plot.line [-1.0] [-1.0]))",
     "Plot.log_y (Plot.histogram 3 [1.0, 2.0, 2.0])",
     "Plot.log_y (Plot.image [[1.0, 2.0]])",
@@ -263,7 +297,7 @@ def test_the_terminal(printed, golden, name: str, engine: str) -> None:
     golden(ROOT / "tests" / "golden" / "plot" / f"{name}.txt", printed(f"Plot.text ({IN_TERMINAL[name]})", engine))
 
 
-LIGHT_BLUE = "rgb(190,215,234)"
+LIGHT_BLUE = "#bed7ea"
 
 
 def test_bands_errors_boxes_and_violins(drawing) -> None:
@@ -290,7 +324,7 @@ def test_panels_and_dark_pictures(drawing, pixels) -> None:
     panels = "Plot.grid 2 (List.repeat 3 (Plot.size 200 100 (Plot.scatter [1.0] [1.0])))"
     svg = drawing(panels, "interp")
     assert (svg.get("width"), svg.get("height"), len(svg.findall(f"{SVG}circle"))) == ("400", "200", 3)
-    assert drawing(f"Plot.dark ({panels})", "interp").find(f"{SVG}rect").get("fill") == "rgb(24,26,27)"
+    assert drawing(f"Plot.dark ({panels})", "interp").find(f"{SVG}rect").get("fill") == "#181a1b"
     night = pixels("Plot.dark (Plot.size 200 100 (Plot.band [0.0, 1.0] [0.0, 0.0] [1.0, 1.0]))", "interp")
     assert night[0][0] == (24, 26, 27) and night[50][130] == (34, 62, 84)
 

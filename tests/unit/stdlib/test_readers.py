@@ -1,7 +1,7 @@
 """The readers of Data beside NumPy and zlib: what they read, and that no damaged file crashes them or takes memory.
 
-One executable has all readers (`readers.dp`).  Each run of it may have 64 MB of addresses, so a header that promises
-much is not believed.
+One executable has all readers (`readers.dp`).  Each run of it may have 10 MB of addresses, 4 more than it begins with,
+so a header that promises much is not believed.
 """
 
 import gzip
@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from conftest import ROOT
 
-MEMORY = 64 << 20
+MEMORY = 10 << 20
 DIGITS = np.arange(2 * 5 * 7).reshape(2, 5, 7) % 256
 rng = np.random.default_rng(1)
 

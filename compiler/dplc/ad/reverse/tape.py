@@ -75,6 +75,8 @@ class Tape:
         self.count = count
         self.names = {p.name for p in params}
         self.dims: dict[str, dict[int, f.Var]] = {}
+        self.measured = {(op.args[0], op.attr("k")): bind.vars[0] for bind in block.binds
+                         if isinstance(op := bind.rhs, f.Op) and op.op == "dim"}  # fmt: skip
         self.steps: list[Step] = []
         for var in params:
             reverse.home[var.name] = self
@@ -329,6 +331,8 @@ class Reverse:
             return known or int_(0)
         array, k = known
         tape = self.home[array.name]
+        if known in tape.measured:
+            return tape.measured[known]
         dims = tape.dims.setdefault(array.name, {})
         if k not in dims:
             dims[k] = tape.own(f.Var(self.d.supply.fresh("dim"), f.I64))

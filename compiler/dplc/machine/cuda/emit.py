@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dpl.source import NOWHERE
 
 from dplc.flat import term as f
-from dplc.flat.show import rhs_lines
+from dplc.flat.show import rhs_head
 from dplc.flat.walk import every
 from dplc.machine.cuda.kernels import Kernels, outermost
 from dplc.machine.cuda.ptx import PORTABLE, ptx
@@ -29,7 +29,7 @@ def lines(kernels: Kernels, program: f.Program) -> Iterator[str]:
     """A line for each outermost Par: its kernel, or why it has none."""
     for fn, par in outermost(program):
         made = kernels.made(par)
-        what = f"{place(par)}{fn.name}: {next(rhs_lines(par))}"
+        what = f"{place(par)}{fn.name}: {rhs_head(par)}"
         if isinstance(made, str):
             yield f"// on the host                 {what}: {made}"
         else:

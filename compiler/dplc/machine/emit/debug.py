@@ -72,7 +72,8 @@ class DebugInfo:
         return self.node(f"{text}spFlags: DISPFlagDefinition | DISPFlagOptimized)", instance)
 
     def function(self, fn: f.Fn) -> str:
-        name = "program" if fn.name == self.main else shown(fn.label) or fn.name  # `main` is C's
+        own = fn.name.partition(".")[0]  # `loop.4a1c` is shown as `loop`
+        name = "program" if fn.name == self.main else shown(fn.label) or own  # `main` is C's
         return self.subprogram(name, fn.span, fn.name)
 
     def location(self, scope: str, span: Span) -> str:

@@ -311,7 +311,7 @@ class _Nest:
 
     def bordered(self, index: f.Var, count: str, mark: str | Halves) -> Mark:
         """The metadata of a loop that reads neighbours on a ring (`rings.py`)."""
-        fits = self.independent and self.wide and not (self.whole or self.strips or self.e.is_cold)
+        fits = self.independent and self.wide and not (self.state or self.strips or self.e.is_cold)
         ring = on_ring(index, self.binds) if fits else None
         if ring is None:
             return mark

@@ -23,7 +23,7 @@ from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
-from dplc.machine.llvm.writer import Mark, Values
+from dplc.machine.llvm.writer import Bordered, Mark, Values
 
 
 def few(count: str) -> bool:
@@ -40,6 +40,10 @@ class Steps:
     begin: Callable[[str, str], None]
     mark: Mark
     access: str
+
+    def mark_after(self, done: str) -> Mark:
+        """The mark of a piece of the loop, after `done` steps."""
+        return self.mark.after(done) if isinstance(self.mark, Bordered) else self.mark
 
 
 class BlockSums:
@@ -85,7 +89,7 @@ class BlockSums:
                 after = steps.at(w.let(f"add nuw nsw i64 {done}, {i}"), others)
                 return self._put(self.buffers, w.let(f"add nuw nsw i64 {place}, {i}"), after, steps.access)
 
-            others = w.count_to(count, put, types, others, steps.mark)
+            others = w.count_to(count, put, types, others, steps.mark_after(done))
             place = w.let(f"add nuw nsw i64 {place}, {count}")
             full = w.let(f"icmp eq i64 {place}, {BLOCK}")
             ends = w.choose(
@@ -110,7 +114,7 @@ class BlockSums:
         def put(i: str, _: Values) -> Values:
             return self._put(buffers, i, steps.at(w.let(f"add nuw nsw i64 {first}, {i}"), []), steps.access)
 
-        w.count_to(count, put, mark=steps.mark)
+        w.count_to(count, put, mark=steps.mark_after(first))
         self._end(buffers, count, block)
 
     def _put(self, buffers: Sequence[str], place: str, after: Values, access: str) -> Values:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dpl.node import node
+from dpl.node import node, replace
 
 from dplc.machine.llvm.versions import FINAL
 
@@ -31,7 +31,8 @@ class Halves:
 @node
 class Bordered:
     """The metadata of a loop without a state, over `count` steps in all, that is written twice: for the first `low` and
-    the last `high` steps, with the metadata `edge`; and for those between, after `inside` was told so."""
+    the last `high` steps, with the metadata `edge`; and for those between, after `inside` was told so.  The loop may be
+    a piece of these steps, after `done` others."""
 
     count: str
     low: int
@@ -39,6 +40,11 @@ class Bordered:
     edge: str
     mark: str | Halves
     inside: Callable[[bool], None]
+    done: str = "0"
+
+    def after(self, done: str) -> Bordered:
+        """That of a piece of the loop."""
+        return replace(self, done=done)
 
 
 Mark = str | Halves | Bordered  # the metadata of a loop
@@ -52,6 +58,7 @@ class Writer:
         self.count = 0
         self.label = "start"  # of the block being written
         self.slots: list[str] = []  # allocas, all in the entry block
+        self.shortened: set[str] = set()  # blocks whose branch goes to its join itself
 
     # ---- lines
 
@@ -138,7 +145,8 @@ class Writer:
         there itself; one arm of a branch may."""
         line, _, source = before
         values, end = edges[-1]
-        if end == label and self.lines[-2] == f"{label}:" and all(came != source for _, came in edges):
+        if end == label and self.lines[-2] == f"{label}:" and source not in self.shortened:
+            self.shortened.add(source)
             del self.lines[-2:]
             self.lines[line] = self.lines[line].replace(f"label %{label}", f"label %{join}")
             edges[-1] = values, source
@@ -218,8 +226,11 @@ class Writer:
         def either(which: str, a: str, b: str) -> str:
             return self.let(f"call i64 @llvm.{which}.i64(i64 {a}, i64 {b})")
 
-        start = either("smin", n, either("smax", first, str(how.low)))
-        end = either("smax", start, either("smin", n, self.let(f"sub i64 {how.count}, {how.high}")))
+        def here(place: str) -> str:
+            return place if how.done == "0" else self.let(f"sub i64 {place}, {how.done}")
+
+        start = either("smin", n, either("smax", first, here(str(how.low))))
+        end = either("smax", start, either("smin", n, here(self.let(f"sub i64 {how.count}, {how.high}"))))
         before = self.let(f"sub i64 {start}, {first}")
         both = self.add(before, self.let(f"sub i64 {n}, {end}"))
 

@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 
 from dplc.machine.failure.failures import Sites, missing
 from dplc.machine.llvm import target
+from dplc.machine.run import perf_map
 from dplc.machine.run.execute import ENTRY, FLUSH, Loaded
 
 
@@ -32,6 +33,7 @@ class LoadedLibrary:
         for symbol in symbols:
             library = library.export_symbol(symbol)
         self.tracker = library.link(self.jit, "program")
+        perf_map.note(code, symbols[0], self.address(symbols[0]))
 
     def address(self, symbol: str) -> int:
         return self.tracker[symbol]

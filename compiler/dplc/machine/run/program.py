@@ -10,7 +10,8 @@ import os
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PROT_EXEC, PROT_READ, mmap
 
 from dplc.machine.object.image import Image
-from dplc.machine.run.execute import BEGUN, LAPACK, Loaded, offer_lapack, run
+from dplc.machine.run import perf_map
+from dplc.machine.run.execute import BEGUN, ENTRY, LAPACK, Loaded, offer_lapack, run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def load(program: Program) -> LoadedImage:
 
         raise missing(error.symbol, sites) from None
     offer_lapack(loaded.base + program.image.exports[LAPACK])
+    perf_map.note(program.code, ENTRY, loaded.start)
     return loaded
 
 

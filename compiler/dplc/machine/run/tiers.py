@@ -25,6 +25,7 @@ from dpl.system import entries
 
 from dplc.machine.llvm.sampler import HANDLER
 from dplc.machine.object import cache_file
+from dplc.machine.run import perf_map
 from dplc.machine.run.cache import packed, place_of, unpacked
 from dplc.machine.run.execute import ENTRY, FLUSH
 from dplc.machine.run.program import LoadedImage, Program
@@ -98,6 +99,7 @@ class Upgrade:
             return
         other = replace(self.loaded, program)
         self.program = program
+        perf_map.note(program.code, ENTRY, other.start)
         if self.profile:
             self.profile.add(program.code, other.start)
 

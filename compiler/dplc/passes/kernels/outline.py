@@ -131,13 +131,19 @@ class _Kernel(Copier):
 SPANNED = f.Op | f.Call | f.Par
 
 
-def used(rhs: f.Rhs) -> Iterator[f.Atom]:
+def used(rhs: f.Rhs) -> list[f.Atom]:
     """The operands of a right-hand side and of its inner blocks, in order."""
-    yield from atoms(rhs)
+    found: list[f.Atom] = []
+    _gather(rhs, found)
+    return found
+
+
+def _gather(rhs: f.Rhs, found: list[f.Atom]) -> None:
+    found += atoms(rhs)
     for block in blocks(rhs):
         for bind in block.binds:
-            yield from used(bind.rhs)
-        yield from block.results
+            _gather(bind.rhs, found)
+        found += block.results
 
 
 def digest(fn: f.Fn) -> str:
@@ -168,12 +174,24 @@ def spans_of(bind: f.Bind) -> Iterator[Span]:
 def common_call(spans: Sequence[Span]) -> tuple[str, Span, int]:
     """The innermost inlined call through which all spans come: its function, its span, and the number of calls up to
     it; "" and 0 if there is none."""
-    if not spans:
-        return "", NOWHERE, 0
-    paths = [places.path(span) for span in {id(span): span for span in spans}.values()]
-    common = 0
-    for calls in zip(*paths, strict=False):
-        if any(call != calls[0] for call in calls):
-            break
-        common += 1
-    return (*paths[0][common - 1], common) if common else ("", NOWHERE, 0)
+    first: list[places.Inlined] = []  # the calls of the first span, outermost first
+    depths: dict[int, int] = {}  # of what was seen, by identity: spans share their outer calls
+    common = None
+    for span in spans:
+        new: list[places.Inlined] = []
+        while isinstance(span, places.Inlined) and id(span) not in depths:
+            new.append(span)
+            span = span.caller
+        seen = depths.get(id(span), 0)
+        new.reverse()
+        depths |= {id(call): seen + i for i, call in enumerate(new, 1)}
+        if common is None:
+            first, common = new, len(new)
+        common = min(common, seen + len(new))
+        while common > seen and not same_call(new[common - seen - 1], first[common - 1]):
+            common -= 1
+    return (first[common - 1].label, first[common - 1].caller, common) if common else ("", NOWHERE, 0)
+
+
+def same_call(one: places.Inlined, other: places.Inlined) -> bool:
+    return one.label == other.label and one.caller == other.caller

@@ -9,6 +9,7 @@ Scalar rows of the table are operations under their own names, arrays included. 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 
 from dpl.core import formats
 from dpl.core import term as c
@@ -24,7 +25,7 @@ from dplc.narrow import expect_type
 from dplc.passes.lower import derivatives
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.compare import compare
-from dplc.passes.lower.dissect import Argument, by_constructor
+from dplc.passes.lower.dissect import Argument, by_constructor, is_scalar, same_constructor
 from dplc.passes.lower.layout import layout
 from dplc.passes.lower.loops import build
 from dplc.passes.lower.showing import Style, show
@@ -95,8 +96,19 @@ def to_like(body: Body, e: c.Prim) -> Value:
 
 
 def comparison(body: Body, e: c.Prim) -> Value:
+    ty = body.type_of(e.args[0])
+    bare = next((k for k, arg in enumerate(e.args) if is_bare(body, arg)), None)
+    if e.op in ("eq", "ne") and bare is not None:  # `xs = []` only asks for the constructor
+        made, same = expect_type(c.Con, e.args[bare]), f.Const(e.op == "eq", f.BOOL)
+        other = f.Const(e.op == "ne", f.BOOL)
+        return same_constructor(body, body.term(e.args[1 - bare]), made.tag, lambda _: same, lambda: other)
     left, right = [body.term(a) for a in e.args]
-    return compare(body, e.op, body.type_of(e.args[0]), left, right)
+    return compare(body, e.op, ty, left, right)
+
+
+def is_bare(body: Body, e: c.Term) -> bool:
+    """True for a constructor without argument, of a type that has others."""
+    return isinstance(e, c.Con) and e.arg is None and not body.up.datas.unboxed(expect_type(t.Con, e.ty).name)
 
 
 # ---- arrays ---------------------------------------------------------------------------------------------------------
@@ -116,14 +128,56 @@ def filled(body: Body, e: c.Prim) -> Value:
 
 
 def append(body: Body, e: c.Prim) -> Value:
+    if body.type_of(e) == t.STRING:
+        return append_texts(body, e)
     left, right = [body.atom(a) for a in e.args]
     match body.type_of(e):
-        case t.Con("string"):
-            return body.b.op("str_append", (left, right), e.span)
         case t.Arr():
             return body.b.op("concat", (left, right), e.span)
         case ty:
             return append_lists(body, expect_type(t.Con, ty), left, right)
+
+
+def append_texts(body: Body, e: c.Prim) -> Value:
+    """The texts of a chain, one after the other.  What stands between two strings, literals and shown numbers, is
+    written to the output buffer and taken from it at once."""
+    found: list[f.Atom] = []
+    for written, leaves in groupby(texts_of(e), lambda leaf: is_written(body, leaf)):
+        run = list(leaves)
+        if written and len(run) > 1:
+            values = [body.atom(leaf.args[-1] if isinstance(leaf, c.Prim) else leaf) for leaf in run]
+            with body.b.at(e.span):
+                for leaf, value in zip(run, values):
+                    write_text(body, leaf, value)
+                found.append(body.b.atom(body.b.op("buf_take", ())))
+        else:
+            found += [body.atom(leaf) for leaf in run]
+    whole = found[0]
+    for part in found[1:]:
+        whole = body.b.op("str_append", (whole, part), e.span)
+    return whole
+
+
+def texts_of(e: c.Term) -> list[c.Term]:
+    """The operands of a chain of `++`."""
+    if isinstance(e, c.Prim) and e.op == "append":
+        return [text for arg in e.args for text in texts_of(arg)]
+    return [e]
+
+
+def is_written(body: Body, e: c.Term) -> bool:
+    """True for a literal, and for a number or boolean that is shown or formatted."""
+    if isinstance(e, c.Prim) and is_scalar(body, body.type_of(e.args[-1])):
+        return e.op == "show" or (e.op == "format" and style_of(body, e) is not None)
+    return isinstance(e, c.Lit)
+
+
+def write_text(body: Body, e: c.Term, value: f.Atom) -> None:
+    """Writes a literal, or what `show` and `format` make of a number or boolean, to the output buffer."""
+    if isinstance(e, c.Prim):
+        show(body, body.type_of(e.args[-1]), value, Style() if e.op == "show" else style_of(body, e) or Style())
+    else:
+        body.b.effect("buf_str", (value,))
 
 
 def append_lists(body: Body, ty: t.Con, left: f.Atom, right: f.Atom) -> f.Atom:
@@ -238,17 +292,25 @@ def layout_(body: Body, e: c.Prim) -> Value:
 
 def format_(body: Body, e: c.Prim) -> Value:
     """Numbers are written by the format; a value without numbers is padded as text."""
-    spec, value, ty = expect_type(c.Lit, e.args[0]).value, body.term(e.args[1]), body.type_of(e.args[1])
-    assert isinstance(spec, str)
-    form = formats.read(spec)
-    kinds = formats.numbers(form, formats.kinds_of(ty, body.up.datas.datas))
+    value, ty, style = body.term(e.args[1]), body.type_of(e.args[1]), style_of(body, e)
     with body.b.at(e.span):
-        if kinds or not form.suits_text:  # no numbers, for example in an empty list
-            return shown(body, ty, value, Style(form=spec, kinds=kinds))
+        if style is not None:
+            return shown(body, ty, value, style)
         if not isinstance(type_of(value), f.Num | f.Str):
             value = shown(body, ty, value, Style())
-        body.b.effect("buf_format", (f.Const(spec, f.STR), value, f.Const(False, f.BOOL)))
+        spec = f.Const(str(expect_type(c.Lit, e.args[0]).value), f.STR)
+        body.b.effect("buf_format", (spec, value, f.Const(False, f.BOOL)))
         return body.b.op("buf_take", ())
+
+
+def style_of(body: Body, e: c.Prim) -> Style | None:
+    """How `format` writes the numbers of its value; None if it is padded as text."""
+    spec = expect_type(c.Lit, e.args[0]).value
+    assert isinstance(spec, str)
+    form = formats.read(spec)
+    kinds = formats.numbers(form, formats.kinds_of(body.type_of(e.args[1]), body.up.datas.datas))
+    # no numbers, for example in an empty list
+    return Style(form=spec, kinds=kinds) if kinds or not form.suits_text else None
 
 
 def stop(body: Body, e: c.Prim) -> Value:

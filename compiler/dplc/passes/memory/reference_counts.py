@@ -1,8 +1,8 @@
 """flat -> flat with `dup`, `drop` and `take`: reference counting.
 
     fn f(a: f64[]) { b = update a 1.0 0        fn f(a: f64[]) { dup a
-                     c = sum a           =>                     b = update a 1.0 0      a copy: `a` has two owners
-                     ... b ... }                                c = sum a
+                     c = mul b a         =>                     b = update a 1.0 0      a copy: `a` has two owners
+                     ... b ... }                                c = mul b a
                                                                 drop a
                                                                 ... b ... }
 
@@ -14,6 +14,8 @@ borrowed if `passes/memory/borrow.py` says so; in the body of a loop, everything
 The payload of a cell is seen through the cell.  An arm of a Switch that is the cell's last use takes it apart:
 `take` frees the cell and leaves the payload's parts to the arm, or, if the cell has other owners, increments the counts
 of the parts.  While the cell is still owned here, the parts are borrowed from it.
+
+Before that, updates move to where the array is not read any more (`late_updates.py`).
 
 Blocks are walked backwards, with liveness: `live` has the tokens needed later.  Borrowed tokens are always live.
 """
@@ -29,10 +31,12 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.walk import accumulators, blocks
 from dplc.passes.memory import borrow
+from dplc.passes.memory.late_updates import late_updates
 from dplc.passes.memory.owners import Owners, Token, operands
 
 
 def count_references(program: f.Program) -> f.Program:
+    program = late_updates(program)
     borrowed = borrow.infer(program)
     fns = {name: _Counter(fn, borrowed).function() for name, fn in program.fns.items()}
     return replace(program, fns=fns)

@@ -30,6 +30,7 @@ from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import every, with_body
 from dplc.narrow import expect_type
+from dplc.passes.parallel.fission import parted
 from dplc.passes.parallel.nests import with_nests
 from dplc.passes.parallel.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
 from dplc.passes.parallel.stencils import stencil
@@ -37,10 +38,15 @@ from dplc.passes.parallel.stencils import stencil
 
 def inverted(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """The function, with its scattered additions inverted where this can be done and pays."""
-    if not any(isinstance(bind.rhs, f.Par) and scatters(bind.rhs) for bind in every(fn.body)):
+    if not any(isinstance(bind.rhs, f.Par) and adds(bind.rhs) for bind in every(fn.body)):
         return fn
     work = _Inverter(fn, supply)
     return with_body(fn, with_nests(fn.body, work.affine, work.inverted))
+
+
+def adds(par: f.Par) -> bool:
+    """True if points add to places, perhaps beside other results."""
+    return not par.ordered and any(out.kind == "add" for out in par.outs)
 
 
 def scatters(par: f.Par) -> bool:
@@ -53,10 +59,20 @@ class _Inverter:
         self.supply = supply
         self.dims = dims_of(fn.body)
         self.affine = Affine(self.dims)
+        self.lengths = {bind.vars[0].name for bind in every(fn.body)
+                        if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim"}  # fmt: skip
 
     def inverted(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
-        if not scatters(par):
+        """The bindings in place of a Par, which is parted if it cannot be inverted as it is."""
+        if not adds(par):
             return None
+        if scatters(par) and (made := self.whole(bind, par)) is not None:
+            return made
+        parts = parted(bind, par, self.lengths, self.supply)
+        made = None if parts is None else self.inverted(parts.adds, expect_type(f.Par, parts.adds.rhs))
+        return None if parts is None or made is None else [parts.keeps, *made]
+
+    def whole(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         return self.nest(bind, par) or stencil(bind, par, self.affine, self.supply)
 
     def nest(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
@@ -145,7 +161,7 @@ class Gathered:
             return True
         (site,) = self.sites
         every_loop = set(site.loops)
-        return bool(site.summed) and not any(every_loop <= read.mentions() for read in site.reads)
+        return bool(site.summed) and not any(every_loop <= read.apart() for read in site.reads)
 
     # ---- the code
 

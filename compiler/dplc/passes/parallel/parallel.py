@@ -26,7 +26,6 @@ from dplc.flat.effects import Effects
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import (
     atoms,
-    blocks,
     every,
     mentions,
     rhs_mentions,
@@ -65,11 +64,9 @@ class _Program:
 
 
 def loops(block: f.Block) -> Iterator[bool]:
-    for bind in block.binds:
+    for bind in every(block):
         yield isinstance(bind.rhs, f.Map | f.Build | f.For)
         yield isinstance(bind.rhs, f.Op) and bind.rhs.op == "acc_add"
-        for inner in blocks(bind.rhs):
-            yield from loops(inner)
 
 
 class _Fn:

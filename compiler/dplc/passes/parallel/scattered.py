@@ -44,6 +44,10 @@ class Read:
     def mentions(self) -> set[object]:
         return {term for total in self.at for term in total}
 
+    def apart(self) -> set[object]:
+        """The indices that alone tell a place of the array."""
+        return {term for total in self.at if len(total) == 1 for term in total}
+
 
 class Unfit(Exception):
     """A nest cannot be inverted."""

@@ -56,13 +56,23 @@ def called_once(program: f.Program) -> dict[str, str]:
         for name, host in caller.items()
         if uses[name] == 1 and name not in fixed and number[name] in recursive and number[name] == number[host]
     }
-    for name in list(hosts):  # one of each SCC stays
-        at = hosts.get(name)
-        while at is not None and at != name:
-            at = hosts.get(at)
-        if at == name:
-            del hosts[name]
+    for name in stays(hosts):
+        del hosts[name]
     return hosts
+
+
+def stays(hosts: dict[str, str]) -> list[str]:
+    """One function of each circle of callers: the first."""
+    number, seen, found = {name: i for i, name in enumerate(hosts)}, set[str](), []
+    for name in hosts:
+        way: list[str] = []
+        while name in hosts and name not in seen:
+            seen.add(name)
+            way.append(name)
+            name = hosts[name]
+        if name in way:
+            found.append(min(way[way.index(name) :], key=number.__getitem__))
+    return found
 
 
 class Merging:

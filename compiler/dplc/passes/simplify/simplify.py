@@ -48,6 +48,7 @@ from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import droppable, movable, shareable
+from dplc.passes.simplify.unmade import without_unmade
 
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
 STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
@@ -59,6 +60,7 @@ Loop = TypeVar("Loop", f.For, f.While, f.Build, f.For | f.While)
 
 
 def simplify(program: f.Program) -> f.Program:
+    program = without_unmade(program)
     supply = supply_for(program)
     number, recursive = groups(program)
     fixed = set(program.checkpoints) | set(program.rules)

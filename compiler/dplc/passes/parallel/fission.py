@@ -1,0 +1,198 @@
+"""Fission of nests that add: what a point computes is kept, and is added by a nest of its own.
+
+    c, s = par i < n to add (c = null),         x, s = par i < n to keep, fold 0 {
+                        fold 0 {                  ...; x = exp y; ...
+      ...; x = exp y; ...                         yield x, z }
+      c' = par j < m to add (c) {        =>     c = par i < n to add (c = null) {
+        v = index w (i + j)                       x = index x i
+        u = mul x v                               c' = par j < m to add (c) {
+        acc_index c u m j }                         v = index w (i + j); u = mul x v
+      yield c', z }                                 acc_index c u m j }
+                                                  yield c' }
+
+What is added is then little code, which can be inverted (`invert.py`, `stencils.py`).  The numbers that the additions
+use are kept at the outermost level of the nest that computes some; reads, conditions and places are in both nests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from dpl.node import node, replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.ops.table import OPS
+from dplc.flat.walk import blocks, mentions, rhs_mentions
+from dplc.narrow import expect_type
+from dplc.passes.parallel.scattered import Unfit
+from dplc.passes.simplify.purity import droppable, natural
+
+MOST = 8  # numbers of a point that are kept
+
+
+@node
+class Parts:
+    """The nest that keeps, and the one that only adds."""
+
+    keeps: f.Bind
+    adds: f.Bind
+
+
+def parted(bind: f.Bind, par: f.Par, lengths: Collection[str], supply: f.Supply) -> Parts | None:
+    """A nest in two parts; None if it cannot be parted.  `lengths` are names of lengths of arrays."""
+    try:
+        made = _Fission(lengths, supply).parts(bind, par, ())
+    except Unfit:
+        return None
+    return Parts(made.keeps, f.Bind(made.adds.vars, Copier(supply, {}).rhs(made.adds.rhs)))
+
+
+class _Fission:
+    def __init__(self, lengths: Collection[str], supply: f.Supply) -> None:
+        self.lengths, self.supply = lengths, supply
+        self.final: list[f.Var] = []  # the arrays that are kept
+
+    def parts(self, bind: f.Bind, par: f.Par, outer: tuple[f.Var, ...]) -> Parts:
+        """The parts of a level of the nest; `outer` are the indices of the levels around it."""
+        if par.ordered or any(out.kind == "done" or (out.kind != "add" and out.target) for out in par.outs):
+            raise Unfit
+        level = _Level(par, self.lengths)
+        indices = (*outer, *[index for index, _ in par.space])
+        if level.kept:
+            self.final = [f.Var(self.supply.fresh(var.name), f.Arr(var.ty, len(indices))) for var in level.kept]
+            reads = [f.Bind((var,), f.Op("index", (array, *indices), (("unchecked", True),)))
+                     for var, array in zip(level.kept, self.final, strict=True)]  # fmt: skip
+            keeps = self.keeping(bind, par, level.first(level.kept), level.kept, (), not outer)
+            return Parts(keeps, adding(bind, par, (*reads, *level.second)))
+        inner = level.inner()
+        made = self.parts(inner, expect_type(f.Par, inner.rhs), indices)
+        local = made.keeps.vars[-len(self.final) :]
+        counts = tuple([count for _, count in expect_type(f.Par, made.keeps.rhs).space])
+        if any(isinstance(count, f.Var) and count.name in level.defined for count in counts):
+            raise Unfit
+        keeps = self.keeping(bind, par, level.first(local, made.keeps), local, counts, not outer)
+        return Parts(keeps, adding(bind, par, [made.adds if one is inner else one for one in level.second]))
+
+    def keeping(
+        self, bind: f.Bind, par: f.Par, binds: Sequence[f.Bind], kept: Sequence[f.Var], inner: tuple[f.Atom, ...],
+        outermost: bool,
+    ) -> f.Bind:  # fmt: skip
+        """A Par that keeps numbers, or arrays of them, and does what the old one does but for additions."""
+        rest = [k for k, out in enumerate(par.outs) if out.kind != "add"]
+        ranks = [len(par.space) + (var.ty.rank if isinstance(var.ty, f.Arr) else 0) for var in kept]
+        arrays = self.final if outermost else [
+            f.Var(self.supply.fresh(array.name), replace(expect_type(f.Arr, array.ty), rank=rank))
+            for array, rank in zip(self.final, ranks, strict=True)
+        ]  # fmt: skip
+        outs = (*[par.outs[k] for k in rest], *[f.Out("keep", inner=inner) for _ in kept])
+        body = f.Block(tuple(binds), (*[par.body.results[k] for k in rest], *kept))
+        return f.Bind((*[bind.vars[k] for k in rest], *arrays), replace(par, body=body, outs=outs))
+
+
+def adding(bind: f.Bind, par: f.Par, binds: Sequence[f.Bind]) -> f.Bind:
+    """A Par that only adds."""
+    chosen = [k for k, out in enumerate(par.outs) if out.kind == "add"]
+    body = f.Block(tuple(binds), tuple([par.body.results[k] for k in chosen]))
+    outs = tuple([par.outs[k] for k in chosen])
+    return f.Bind(tuple([bind.vars[k] for k in chosen]), replace(par, body=body, outs=outs))
+
+
+def is_cheap(rhs: f.Rhs) -> bool:
+    """True for what may be computed in both parts: arithmetic, and rows of it."""
+    match rhs:
+        case f.Par(_, body):
+            return all(is_cheap(bind.rhs) and not isinstance(bind.rhs, f.Par) for bind in body.binds)
+        case f.Op(op):
+            return OPS[op].cheap or OPS[op].views or op == "acc_extend" or bool(rhs.attr("ring"))
+        case _:
+            return isinstance(rhs, f.TupGet | f.TupMake)
+
+
+class _Level:
+    """A level of a nest: the bindings that add, and those that they need (`second`).  `kept` are the numbers that these
+    take from the others."""
+
+    def __init__(self, par: f.Par, lengths: Collection[str]) -> None:
+        self.par, self.lengths = par, lengths
+        self.defined = {var.name: bind for bind in par.body.binds for var in bind.vars}
+        self.kept: list[f.Var] = []
+        self.accs = {out.acc.name for out in par.outs if out.acc}
+        self.adds: list[f.Bind] = []
+        for bind in par.body.binds:
+            if not self.accs.isdisjoint(rhs_mentions(bind.rhs)):
+                self.adds.append(bind)
+                self.accs.update([var.name for var in bind.vars])
+        self.needed = {id(bind) for bind in self.adds}
+        for bind in self.adds:
+            self.need(bind.rhs)
+        for bind in self.adds if self.kept else ():
+            self.check(bind.rhs)
+        self.second = tuple([bind for bind in par.body.binds if id(bind) in self.needed])
+        others = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.kind != "add"]
+        self.wanted = set(mentions(f.Block((), tuple(others))))
+        if not self.adds or len(self.kept) > MOST or not self.accs.isdisjoint(self.wanted):
+            raise Unfit
+
+    def need(self, rhs: f.Rhs) -> None:
+        """Notes what a right-hand side of the second part needs."""
+        for name in rhs_mentions(rhs):
+            bind = self.defined.get(name)
+            if name in self.accs or bind is None or id(bind) in self.needed:
+                continue
+            var = next(var for var in bind.vars if var.name == name)
+            if f.is_float(var.ty) and not (isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"):
+                self.kept += [var] if var not in self.kept else []
+                continue
+            if len(bind.vars) > 1 or not is_cheap(bind.rhs):
+                raise Unfit
+            self.needed.add(id(bind))
+            self.check(bind.rhs)
+            self.need(bind.rhs)
+
+    def check(self, rhs: f.Rhs) -> None:
+        """What is done later than before must not fail."""
+        for inner in blocks(rhs):
+            for bind in inner.binds:
+                self.check(bind.rhs)
+        match rhs:
+            case f.Par(space) if not rhs.ordered and all(map(self.is_length, [count for _, count in space])):
+                pass
+            case f.Op("fill", (count, _)) if self.is_length(count):
+                pass
+            case f.Op(op) if OPS[op].accumulates:
+                pass
+            case f.Op() | f.If() | f.TupGet() | f.TupMake() if isinstance(rhs, f.If) or droppable(rhs):
+                pass
+            case _:
+                raise Unfit
+
+    def is_length(self, count: f.Atom) -> bool:
+        return natural(count) or (isinstance(count, f.Var) and count.name in self.lengths)
+
+    def first(self, kept: Sequence[f.Var], keeps: f.Bind | None = None) -> list[f.Bind]:
+        """The bindings of the first part, with `keeps` in place of the inner nest; not those that only the second part
+        needs."""
+        wanted = self.wanted | {var.name for var in kept}
+        adds, made = {id(bind) for bind in self.adds}, list[f.Bind]()
+        for bind in reversed(self.par.body.binds):
+            if id(bind) in adds:
+                if keeps is None:
+                    continue
+                bind = keeps
+            elif wanted.isdisjoint([var.name for var in bind.vars]) and self.is_free(bind):
+                continue
+            wanted.update(rhs_mentions(bind.rhs))
+            made.append(bind)
+        return made[::-1]
+
+    def is_free(self, bind: f.Bind) -> bool:
+        """True for a binding that may go if it is not used."""
+        is_fill = isinstance(bind.rhs, f.Op) and bind.rhs.op == "fill" and self.is_length(bind.rhs.args[0])
+        return droppable(bind.rhs) or id(bind) in self.needed or is_fill
+
+    def inner(self) -> f.Bind:
+        """The only binding that adds, a Par."""
+        if len(self.adds) != 1 or not isinstance(self.adds[0].rhs, f.Par):
+            raise Unfit
+        return self.adds[0]
