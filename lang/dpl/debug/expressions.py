@@ -6,7 +6,6 @@ for those of definitions.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 
 from dpl.core import term as c
@@ -33,7 +32,7 @@ class Expressions:
     def __init__(self, modules: Sequence[Module]) -> None:
         self.modules = modules
         self.session: Session | None = None
-        self.busy = 0  # the thread that evaluates an expression
+        self.busy = False  # an expression is evaluated now
         self.checked: dict[tuple, c.Def] = {}  # by text, and names and types in scope
 
     def value(self, run: Run, text: str, scope: Sequence[Variable]) -> tuple[Value, t.Ty]:
@@ -59,13 +58,13 @@ class Expressions:
                 values.pop((name, (), ()), None)
 
     def evaluated(self, run: Run, code: Code) -> Value:
-        self.busy = threading.get_ident()
+        self.busy = True
         try:
             return run.interpreter._finish(code, run.interpreter.types)
         except KeyboardInterrupt:
             raise Refused("the expression was interrupted") from None
         finally:
-            self.busy = 0
+            self.busy = False
 
     def definition(self, text: str, scope: Sequence[Variable]) -> c.Def:
         """The expression as a checked definition."""

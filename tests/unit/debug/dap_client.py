@@ -30,7 +30,7 @@ class Client:
     def read(self) -> dict[str, Any]:
         assert self.process.stdout
         length = 0
-        while (line := self.process.stdout.readline().strip()):
+        while line := self.process.stdout.readline().strip():
             length = int(line.partition(b":")[2])
         assert length, "the server has gone"
         return json.loads(self.process.stdout.read(length))

@@ -5,8 +5,9 @@ import json
 import logging
 
 import pytest
-from dplc.tools.debug.wire import LONGEST, Malformed, Wire, is_deep
+from dplc.tools.debug.wire import Malformed, Wire
 from dplc.tools.lsp.input import Input, Lines
+from dplc.tools.messages import LONGEST, is_deep
 
 
 @pytest.mark.parametrize(

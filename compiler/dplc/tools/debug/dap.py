@@ -93,6 +93,7 @@ class Server:
         self.leaving = False
         self.ending = False  # the client wants the program to end
         self.native = False  # native code runs
+        self.worker = 0  # the thread that answers a request, or moves
         self.lock = threading.Lock()  # of these two
         self.by_source: dict[str, list[int]] = {}  # numbers of breakpoints
         self.of_functions: list[int] = []
@@ -120,7 +121,7 @@ class Server:
         """Stop the interpreter; native code too, if the program is to end."""
         if self.debugger:
             self.debugger.run.interrupted = False  # a second one is no reason to end: the client says when
-            pause(self.debugger)
+            pause(self.debugger, self.worker)
         with self.lock:
             self.ending |= for_good
             if self.native and for_good:
@@ -135,6 +136,7 @@ class Server:
 
     def answer(self, request: dict[str, Any]) -> Callable[[], None] | None:
         """Answer a request.  Returns what is to be done after that, by the main thread."""
+        self.worker = threading.get_ident()
         name = str(request.get("command", ""))
         handle = getattr(self, f"on_{name}", None)
         arguments = request.get("arguments")
@@ -218,7 +220,11 @@ class Server:
         self.moved(self.went(move, back))
 
     def went(self, move: str, back: bool = False) -> Stop:
-        return on_large_stack(lambda: self.program.go(move, back))
+        def work() -> Stop:
+            self.worker = threading.get_ident()
+            return self.program.go(move, back)
+
+        return on_large_stack(work)
 
     def run_natively(self, whole: Debugger) -> Debugger | None:
         """A debugger that begins shortly before the incident; None if it must begin at the start."""

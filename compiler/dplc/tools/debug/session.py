@@ -50,7 +50,7 @@ def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequen
     debugger = on_large_stack(lambda: loaded(file, args, sys.stdout))
     nearer = loaded_at(debugger, at) if at is not None else None
     console = Console(nearer or debugger, say)
-    stop = lambda _thread: pause(console.debugger)  # noqa: E731
+    stop = lambda thread: pause(console.debugger, thread)  # noqa: E731
     alone = script is not None or not sys.stdin.isatty()
 
     on_large_stack(lambda: prepared(console, breaks, watches, at), stop)
@@ -65,10 +65,10 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def pause(debugger: Debugger) -> None:
+def pause(debugger: Debugger, thread: int) -> None:
     """Ctrl-C stops the program where it is, or the expression that is evaluated; if the program is in a step that takes
     long, a second one ends the debugger."""
-    if thread := debugger.expressions.busy:
+    if debugger.expressions.busy:
         return interrupt(thread)
     if debugger.run.interrupted:
         raise KeyboardInterrupt

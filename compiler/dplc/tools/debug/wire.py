@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import threading
 from contextlib import suppress
-from itertools import accumulate
 from typing import Any, BinaryIO
 
-LONGEST = 1 << 26  # bytes of a message
-DEEPEST = 200  # lists and objects inside of each other
-STRINGS = re.compile(rb'"(?:[^"\\\\]|\\\\.)*+"?', re.DOTALL)
+from dplc.tools.messages import LONGEST, is_deep
 
 
 class Malformed(Exception):
     """The client does not speak the protocol."""
-
-
-def is_deep(body: bytes) -> bool:
-    """Whether JSON is nested so deeply that reading it could overflow the stack."""
-    steps = (1 if mark in b"[{" else -1 for mark in STRINGS.sub(b"", body) if mark in b"[]{}")
-    return body.count(b"[") + body.count(b"{") > DEEPEST and max(accumulate(steps), default=0) > DEEPEST
 
 
 class Wire:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import BinaryIO
 
-from dplc.tools.debug.wire import LONGEST, is_deep
+from dplc.tools.messages import LONGEST, is_deep
 
 log = logging.getLogger("dpl")
 
