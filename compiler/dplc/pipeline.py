@@ -228,12 +228,15 @@ def run_llvm(program: Any, context: Context) -> Any:
 
 
 def run_object(made: Any, context: Context) -> Any:
-    from dplc.machine.llvm.versions import final
+    from dplc.machine.llvm.versions import final, plain
     from dplc.machine.object.assemble import assemble
     from dplc.machine.object.compiled import Compiled
+    from dplc.machine.runtime import shared
 
     text, sites = made
-    return Compiled(assemble(final(text), most=context.effort, flat=True), sites.to_json())
+    quickly = context.effort == 0 and not context.watched  # a program that is watched has a runtime of its own
+    text = plain(text, shared.shared().texts) if quickly else final(text)
+    return Compiled(assemble(text, most=context.effort, flat=True), sites.to_json())
 
 
 def show_trees(modules: list[Module]) -> str:

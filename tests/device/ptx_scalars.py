@@ -191,6 +191,19 @@ def funnel(one: Instruction, operands: list[Bits]) -> Numbers:
     return (both << by >> np.uint64(32) if one.parts[1] == "l" else both >> by).astype(np.uint32)
 
 
+def permute(one: Instruction, operands: list[Bits]) -> Numbers:
+    """prmt: four bytes chosen out of eight; a choice with bit 3 repeats the byte's sign."""
+    low, high, chosen = operands
+    both = high << np.uint64(32) | low & np.uint64(0xFFFFFFFF)
+    made = np.zeros_like(both)
+    for place in range(4):
+        choice = chosen >> np.uint64(4 * place) & np.uint64(15)
+        byte = both >> (choice & np.uint64(7)) * np.uint64(8) & np.uint64(0xFF)
+        sign = np.where(byte >> np.uint64(7), np.uint64(0xFF), np.uint64(0))
+        made |= np.where(choice >> np.uint64(3), sign, byte) << np.uint64(8 * place)
+    return made.astype(np.uint32)
+
+
 def compare(one: Instruction, operands: list[Bits]) -> Numbers:
     """setp.  For floats, `equ` and the like hold for NaN, `eq` and the like do not, `ne` neither."""
     x, y = (numbers(x, one.type) for x in operands[:2])
@@ -309,6 +322,7 @@ RULES: dict[str, Callable[[Instruction, list[Bits]], Numbers]] = {
     "shl": shift,
     "shr": shift,
     "shf": funnel,
+    "prmt": permute,
     "setp": compare,
     "selp": select,
     "cvt": convert,

@@ -103,6 +103,12 @@ def test_128_bits_by_carry() -> None:
     assert per_thread(body, np.array(given)).tolist() == [x + (1 << 32) - 1 for x in given]
 
 
+def test_permuted_bytes() -> None:
+    """The last byte, the first, the sign of byte 1, and byte 0 of the second operand."""
+    body = "cvt.u32.u64 %r5, %rd7; prmt.b32 %r6, %r5, 17, 0x4903U; cvt.u64.u32 %rd8, %r6;"
+    assert per_thread(body, np.array([0x11228344, 0x55667788])).tolist() == [0x11FF4411, 0x11008855]
+
+
 def test_conversions_saturate() -> None:
     x = np.array([1e300, -1e300, math.nan, -2.5, 2.5])
     made = per_thread("cvt.rzi.s64.f64 %rd8, %rd7;", x).view(np.int64)

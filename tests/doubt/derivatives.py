@@ -127,10 +127,12 @@ def of_captured(h: Hole) -> str:
 
 @rule(1, lambda h: is_float(h) and h.scope.order < DEEPEST - 1)
 def of_operator(h: Hole) -> str:
-    """By an operator that has a name of its own."""
+    """By an operator that has a name of its own, alone or in a pair."""
     d, x = h.fresh("d"), h.named("x", FLOAT)
     f = f"(fun {x[0]} -> {h.differentiated(FLOAT, x)})"
-    return f"let {d} = {h.one('grad', 'diff')} in {d} ({d} {f}) {h()}"
+    forms = (f"{d} = OF", d), (f"({d}, _) = (OF, 1)", d), (f"{d} = (1, OF)", f"(snd {d})")
+    named, use = forms[sum(map(ord, d)) % len(forms)]
+    return f"let {named.replace('OF', h.one('grad', 'diff'))} in {use} ({use} {f}) {h()}"
 
 
 @rule(1, is_float)

@@ -20,11 +20,12 @@ from dpl.diagnostics import DplError
 from dpl.eval.run import run
 from dpl.node import replace
 from dpl.source import Source
-from dplc.machine.llvm.versions import final
+from dplc.machine.llvm.versions import final, plain
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
 from dplc.machine.run.linked import linked
 from dplc.machine.run.program import execute
+from dplc.machine.runtime import shared
 from dplc.passes import NeedsInterpreter
 from dplc.pipeline import NAMES, STAGES, Context, compile_to
 from dplc.stack import on_large_stack
@@ -187,4 +188,6 @@ def interpreted(program: term.Program) -> None:
 
 def native(program: term.Program, engine: str) -> None:
     module, sites = next(value for name, value in through_stages(program, engine == DEVICE) if name == "llvm")
-    execute(linked(Compiled(assemble(final(module), most=EFFORT[engine]), sites.to_json())))
+    effort = EFFORT[engine]
+    text = final(module) if effort else plain(module, shared.shared().texts)
+    execute(linked(Compiled(assemble(text, most=effort), sites.to_json())))

@@ -39,7 +39,12 @@ def shown(page: str) -> str:
     for line in page.removeprefix("# ").split("\n"):
         if line.startswith("```"):
             inside = not inside
-            lines += [f"{line.split()[1]}:", ""] if inside else []
+            lines += [heading(*line.split()[1:]), ""] if inside else []
         else:
             lines.append(f"    {line}" if inside and line else line)
     return "\n".join(lines)
+
+
+def heading(kind: str, *command: str) -> str:
+    """What stands over a program: its kind, and the command that shows the message, if it is not the usual one."""
+    return f"{kind}, with  dpl {' '.join(command)}:" if len(command) > 1 else f"{kind}:"

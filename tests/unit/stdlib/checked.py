@@ -19,7 +19,6 @@ from comparisons import Module, modules, other_modules
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "checked.md"
 DPL = (sys.executable, "-m", "dplc.cli", "run")
-SLOW = {"mnist_cnn", "squeezenet", "resnet50"}  # these want files, or minutes
 
 
 def worst(module: Module, single: bool) -> float:
@@ -51,9 +50,8 @@ def rows_of_programs() -> list[str]:
         warm = [*DPL, "--engine", "native", "-"]  # the library and the runtime are compiled before
         subprocess.run(warm, input=b"do print 1", env=environment, check=True, stdout=subprocess.DEVNULL)
         for path in sorted((ROOT / "examples").glob("*.dp")):
-            if path.stem not in SLOW:
-                rows.append(row_of_program(path, environment))
-                print(rows[-1], flush=True)
+            rows.append(row_of_program(path, environment))
+            print(rows[-1], flush=True)
     return rows
 
 

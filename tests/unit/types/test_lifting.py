@@ -19,7 +19,7 @@ V, M = "[1.0, 2.0, 3.0]", "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]"
         ("let it x y = x * y + y * x - x", "'a -> 'b -> lift 'a 'b with 'a 'b : num"),
         ("let it x = x * x + x", "'a -> 'a with 'a : num"),
         ("let it p y = sum ((p - y) ** 2)", "'a -> 'b -> 'c with lift 'a 'b = 'c[n], 'a 'b 'c : num"),
-        ("let it x = (x - mean x) / std x", "'a[n] -> 'a[n] with 'a : real, 'a : scalar"),
+        ("let it x = (x - mean x) / std x", "'a[n] -> 'a[n] with 'a : real"),
         ("let it c a b = if c then a else a + b", "bool -> 'a -> 'b -> 'a with 'b fits 'a, 'a : num"),
         ("let it a b = loop s = a for i < 3 do s + b * s", "'a -> 'b -> 'a with 'b fits 'a, 'a : num"),
         ("let it (a : float[n]) b = a * b", "float[n] -> 'a -> float[n] with 'a fits float[n]"),

@@ -31,6 +31,11 @@ def quick(text: str, shared: Container[str] = ()) -> str:
     return called(_without(SHARED.sub("define ", text), FINAL), shared) + _watched(text)
 
 
+def plain(text: str, shared: Container[str]) -> str:
+    """The only version, for code that LLVM does not optimise."""
+    return called(final(text), shared)
+
+
 def called(text: str, shared: Container[str]) -> str:
     """The text with the inlined functions of the `shared` runtime declared: without optimisation, a copy at each call
     takes long to compile and is slower than the call."""

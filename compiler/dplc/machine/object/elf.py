@@ -5,7 +5,6 @@ The names and numbers are those of the System V ABI, of its supplements for x86-
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from struct import Struct
 
@@ -64,13 +63,19 @@ class Object:
     symbols: list[Symbol]
     tables: dict[int, bytes]
 
-    def relocations(self, number: int) -> Iterator[Relocation]:
+    def relocations(self, number: int) -> tuple[Relocation, ...]:
         """The relocations of a section."""
-        return (Relocation(*row) for row in RELOCATION.iter_unpack(self.tables.get(number, b"")))
+        return relocations(self.tables.get(number, b""))
 
     def section(self, name: str) -> int:
         """The number of a section; 0 if there is none of that name."""
         return next((i for i, section in enumerate(self.sections) if section.name == name), 0)
+
+
+@lru_cache(maxsize=4096)
+def relocations(table: bytes) -> tuple[Relocation, ...]:
+    """A table's rows.  Every program is linked with the same runtime library, whose tables are read once."""
+    return tuple([Relocation(*row) for row in RELOCATION.iter_unpack(table)])
 
 
 def functions(code: bytes, section: str) -> list[tuple[int, int, str]]:

@@ -6,7 +6,7 @@ import re
 import zlib
 from collections.abc import Sequence
 
-from dplc.machine.llvm.versions import called, final, has_versions, mixed, quick, sizes
+from dplc.machine.llvm.versions import has_versions, mixed, plain, quick, sizes
 from dplc.machine.object import elf
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
@@ -38,7 +38,7 @@ def quickly_linked(text: str, sites: str) -> Program:
     """The quick version of the program with this text, or the only one if nothing in it repays optimising."""
     inlined = shared.shared().texts
     if not has_versions(text):
-        return linked(Compiled(assemble(called(final(text), inlined), most=0), sites))
+        return linked(Compiled(assemble(plain(text, inlined), most=0), sites))
     later = zlib.compress(text.encode("utf-8", "surrogatepass"), level=1)
     code = assemble(quick(text, inlined), most=0)
     return Program(replaceable(code, text), code, sites, text=later, lines=sizes(text))

@@ -68,6 +68,7 @@ class Scope:
     memo: dict[int, t.Ty] = field(default_factory=dict)
     known: dict[str, Operator] = field(default_factory=dict)
     sizes: dict[str, tuple[c.Term, ...]] = field(default_factory=dict)  # sizes passed as arguments, by type variable
+    data: dict[str, tuple[tuple[t.Var, ...], c.Term]] = field(default_factory=dict)  # local data that holds operators
 
 
 class Copier(ABC):

@@ -30,6 +30,7 @@ from dplc.passes import NeedsInterpreter
 from dplc.passes.specialise import operators, sizes
 from dplc.passes.specialise.copier import Captures, Copier, Known, Local, Operator, Scope, Types, plain
 from dplc.passes.specialise.program import Mono, takes_functions
+from dplc.passes.specialise.projections import is_data, opened, resolved
 
 MOST_INSTANCES = 20_000
 
@@ -84,7 +85,7 @@ class Monomorphiser(Copier):
     def definition(self, name: str) -> c.Def | None:
         found = self.functions.get(name) or super().definition(name)
         if found is not None and not isinstance(found.body, c.Lam):
-            body = operators.with_parameter(self, found.body, f"x@{name}")
+            body = operators.with_parameter(self, resolved(self, found.body, Scope({})), f"x@{name}")
             if body is not found.body:
                 found = self.functions[name] = replace(found, body=body)
         return found
@@ -134,6 +135,8 @@ class Monomorphiser(Copier):
         if (given := scope.known.get(e.name)) is not None:
             if isinstance(given.text, c.Var):
                 return self.variable(given.text, given.scope, known)
+            if not isinstance(given.text.ty, t.Fn):
+                return c.Var(e.span, self.ty(e.ty, scope), e.name)
             return self.mention(e.span, self.ty(e.ty, scope), self.lifted(given))
         ty = self.ty(e.ty, scope)
         if (local := scope.locals.get(e.name)) is not None:
@@ -182,6 +185,8 @@ class Monomorphiser(Copier):
                 inner = sizes.of_type(self, expect_type(t.Arr, ty).elem, tuple(known), scope)
                 made = self.term(array, scope)
                 return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
+            case c.Match():
+                e = opened(self, e, scope)
             case c.Reset():
                 self.capturing()
             case c.Prim(op=op) if op in TABLE and not TABLE[op].native:
@@ -197,7 +202,9 @@ class Monomorphiser(Copier):
         while isinstance(calls[-1].fn, c.App):
             calls.append(calls[-1].fn)
         calls.reverse()
-        head = calls[0].fn
+        head = resolved(self, calls[0].fn, scope)
+        if (function := resolved(self, calls[0], scope)) is not calls[0]:
+            head, calls = function, calls[1:]
         if isinstance(head, c.Var):
             made = self.variable(head, scope, operators.known(self, head, [call.arg for call in calls], scope))
         else:
@@ -211,8 +218,8 @@ class Monomorphiser(Copier):
         after the code that follows it, when all its uses are known."""
         chain: list[tuple[c.Let | c.LetRec, Local | list[c.Term]]] = []
         while isinstance(e, c.Let | c.LetRec):
-            if isinstance(e, c.Let) and (rhs := operators.with_parameter(self, e.rhs, f"x@{e.name}")) is not e.rhs:
-                e = replace(e, rhs=rhs)
+            if isinstance(e, c.Let):
+                e = self.let(e, scope)
             function = e.rhs if isinstance(e, c.Let) and operators.is_function(self, e.rhs) else None
             takes_types = any(p.sort in self.sorts for p in e.params)
             if takes_types or (function is not None and takes_functions(self.ty(function.ty, scope))):
@@ -232,6 +239,13 @@ class Monomorphiser(Copier):
                 body = rebuilt(let, done, "", body)
         return body
 
+    def let(self, e: c.Let, scope: Scope) -> c.Let:
+        """A definition, of a function of functions as a lambda; of data that holds one, it is remembered."""
+        if is_data(e.rhs):
+            scope.data[e.name] = e.params, e.rhs
+        rhs = operators.with_parameter(self, resolved(self, e.rhs, scope), f"x@{e.name}")
+        return e if rhs is e.rhs else replace(e, rhs=rhs)
+
     def copies(self, let: c.Let | c.LetRec, local: Local, scope: Scope, body: c.Term) -> c.Term:
         made = []
         names = self.names(let.params)
@@ -243,7 +257,8 @@ class Monomorphiser(Copier):
                 raise NeedsInterpreter(f"`{bound(let)[0]}` is needed at too many types", let.span)
             types, _, known = key
             types = scope.types | dict(zip(names, types, strict=True))
-            inner = Scope(types, dict(scope.locals), known=scope.known | dict(known), sizes=dict(scope.sizes))
+            inner = Scope(types, dict(scope.locals), known=scope.known | dict(known), sizes=dict(scope.sizes),
+                data=scope.data)
             told = sizes.told(self, (let.params, local.needs), inner)
             copies = [sizes.functions(told, self.term(rhs, inner)) for rhs in definitions(let)]
             made.append((local.instances[key], copies))

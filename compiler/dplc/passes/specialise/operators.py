@@ -19,6 +19,7 @@ from dplc.narrow import expect_type
 from dplc.passes.specialise import sizes
 from dplc.passes.specialise.copier import Copier, Known, Operator, Scope
 from dplc.passes.specialise.program import holds_function, takes_functions
+from dplc.passes.specialise.projections import named, resolved
 
 DEEPEST = 6  # nesting of operators made of operators; a recursion may nest them without end
 
@@ -48,8 +49,11 @@ def function(copier: Copier, head: c.Var, scope: Scope) -> c.Term | None:
 
 def operator(copier: Copier, arg: c.Term, scope: Scope) -> Operator | None:
     ty = copier.ty(arg.ty, scope)
-    if not (isinstance(ty, t.Fn) and holds_function(ty.arg)):
+    if not isinstance(ty, t.Fn):
+        return known_data(copier, arg, scope) if holds_operator(copier, ty) else None
+    if not holds_function(ty.arg):
         return None
+    arg = resolved(copier, arg, scope)
     if isinstance(arg, c.Var) and arg.name in scope.known:
         return scope.known[arg.name]
     if isinstance(arg, c.Var):
@@ -65,6 +69,31 @@ def operator(copier: Copier, arg: c.Term, scope: Scope) -> Operator | None:
     inner = {name: scope.known[name] for name in mentioned(arg) if name in scope.known}
     key = (id(arg), tuple(scope.types.items()), tuple((name, given.key) for name, given in inner.items()))
     return Operator(key, arg, scope, 1 + max((given.depth for given in inner.values()), default=0))
+
+
+def known_data(copier: Copier, arg: c.Term, scope: Scope) -> Operator | None:
+    """A tuple or record that holds operators."""
+    if isinstance(arg, c.Var) and arg.name in scope.known:
+        return scope.known[arg.name]
+    held = named(copier, arg, scope)
+    key = tuple([one and (one.name, tuple([copier.ty(i, scope) for i in types_of(one)])) for one in held])
+    return Operator(key, arg, scope, 0) if any(held) else None
+
+
+def holds_operator(copier: Copier, ty: t.Ty) -> bool:
+    """True for tuples and records with a function of functions in them."""
+    match ty:
+        case t.Con(name) if (declared := copier.out.datas.get(name)) and declared.fields:
+            [(_, fields)] = declared.cases
+            return fields is not None and (takes_functions(fields) or holds_operator(copier, fields))
+        case t.Tup(items):
+            return any(takes_functions(item) for item in items)
+        case _:
+            return False
+
+
+def types_of(name: c.Var) -> list[t.Ty]:
+    return [given for given in name.inst if not isinstance(given, t.Size | t.Ctl | t.Pure)]
 
 
 def with_parameter(copier: Copier, e: c.Term, param: str) -> c.Term:

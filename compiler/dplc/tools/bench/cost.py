@@ -99,14 +99,17 @@ def counting(source: Source) -> Compiled:
     """The program, compiled with counters."""
     from dplc.flat.operation_counts import tally
     from dplc.machine.emit.llvm import emit_text
+    from dplc.machine.llvm.versions import plain
     from dplc.machine.object.assemble import assemble
+    from dplc.machine.runtime import shared
     from dplc.passes.memory.reference_counts import count_references
     from dplc.passes.parallel.parallel import parallel
     from dplc.pipeline import Context, compile_to
 
     fused = compile_to("fuse", source, Context())[1]
     text, sites = emit_text(count_references(parallel(tally(fused))), counting=True)
-    return Compiled(assemble(text, most=0), sites.to_json())  # optimisation would not change the counts
+    code = assemble(plain(text, shared.shared().texts), most=0)  # optimisation would not change the counts
+    return Compiled(code, sites.to_json())
 
 
 # ---- output
