@@ -67,7 +67,7 @@ class Comments:
 
     def pop_before(self, symbol: str, part: Any, *heads: Any) -> list[tree.Comment]:
         """Removes and returns the comments between `heads` and the symbol before `part`; later ones stay."""
-        end = self._end_before(span_of(part))
+        end = self._end_before(span_of(part), symbol)
         if not span_of(part).source.text.endswith(symbol, 0, end):
             return []
         found: list[tree.Comment] = []
@@ -79,10 +79,13 @@ class Comments:
             table[id(owner)] = [c for c in comments if c.span.start >= end]
         return sorted(found, key=lambda c: c.span.start)
 
-    def _end_before(self, span: Span) -> int:
-        """The end of the text before a span, ignoring blanks, comments and the opening bracket or bar."""
+    def _end_before(self, span: Span, symbol: str = "=") -> int:
+        """The end of the text before a span, ignoring blanks, comments and the opening bracket or bar.  A symbol is not
+        ignored, though it may be made of bars."""
         text, place = span.source.text, span.start
         while place and (place in self._begin or text[place - 1].isspace() or text[place - 1] in "|{("):
+            if place not in self._begin and text.endswith(symbol, 0, place):
+                break
             place = self._begin.get(place, place - 1)
         return place
 

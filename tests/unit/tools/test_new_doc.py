@@ -79,7 +79,7 @@ def test_pages_of_a_program(dpl, tmp_path: Path) -> None:
     index = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     entries = json.loads(re.search(r"^begin\((\[.*\])\);$", index, re.MULTILINE)[1])  # type: ignore[index]
     assert {"name": "Helper.next", "type": "'a -> 'a with 'a : num", "doc": "One more than `x`.",
-            "page": "Helper.html#next"} in entries  # fmt: skip
+            "page": "Helper.html#next", "also": []} in entries  # fmt: skip
     main, helper = words(tmp_path / "out" / "main.html"), words(tmp_path / "out" / "Helper.html")
     assert main.places == {"type.shape", "area"} and helper.places == {"next"}
     assert "area : shape -> float" in main.text and "type shape = Dot | Box of float[2]" in main.text

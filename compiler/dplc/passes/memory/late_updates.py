@@ -17,6 +17,8 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, names, rhs_mentions, with_binds, with_blocks, with_body, with_rhs
 from dplc.passes.simplify.purity import droppable
 
+Parts = dict[str, list[str]]
+
 
 def late_updates(program: f.Program) -> f.Program:
     return replace(program, fns={name: with_body(fn, _block(fn.body)) for name, fn in program.fns.items()})
@@ -26,9 +28,9 @@ def _block(block: f.Block) -> f.Block:
     binds = [with_rhs(bind, with_blocks(bind.rhs, _block)) if blocks(bind.rhs) else bind for bind in block.binds]
     if not any(map(is_update, binds)):
         return with_binds(block, binds)
-    results = set(names(block.results))
+    parts, results = _parts(binds), set(names(block.results))
     for at in range(len(binds) - 1, -1, -1):
-        if is_update(binds[at]) and (after := _place(binds, at, results)) > at + 1:
+        if is_update(binds[at]) and (after := _place(binds, at, parts, results)) > at + 1:
             binds[at:after] = [*binds[at + 1 : after], binds[at]]
     return with_binds(block, binds)
 
@@ -37,38 +39,47 @@ def is_update(bind: f.Bind) -> bool:
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "update" and isinstance(bind.rhs.args[0], f.Var)
 
 
-def _place(binds: list[f.Bind], at: int, results: set[str]) -> int:
+def _place(binds: list[f.Bind], at: int, parts: Parts, results: set[str]) -> int:
     """The place after the last use of the array that an update changes, or of its parts; that of the update if it is
     used later, too."""
     update = binds[at].rhs
     assert isinstance(update, f.Op)
-    old, (new,) = set(names(update.args[:1])), binds[at].vars
-    old.update(_parts(binds[:at], old))
+    old, (new,) = _whole(update.args[0], parts), binds[at].vars
     place, waits = at, at
     for k in range(at + 1, len(binds)):
         used = set(rhs_mentions(binds[k].rhs))
         if new.name in used:
             break
-        if not old.isdisjoint(used):
-            place = k
-            old.update(_parts(binds[k : k + 1], old))
-        waits = k
+        place, waits = k if not old.isdisjoint(used) else place, k
+    if place == at:
+        return at
     kept = results | {name for bind in binds[waits + 1 :] for name in rhs_mentions(bind.rhs)}
-    if place == at or not old.isdisjoint(kept):
+    if not old.isdisjoint(kept):
         return at
     passed = all(droppable(bind.rhs) for bind in binds[at + 1 : place + 1])
     return place + 1 if passed or _was_read(binds[:at], update) else at
 
 
-def _parts(binds: list[f.Bind], arrays: set[str]) -> set[str]:
-    """What these bindings make parts of the arrays."""
-    found = set[str]()
+def _parts(binds: list[f.Bind]) -> Parts:
+    """Of each array, what bindings make parts of it: views, and rows."""
+    parts: Parts = {}
     for bind in binds:
         match bind.rhs:
-            case f.Op(op, (f.Var(name), *_)) if name in arrays | found and (OPS[op].views or op == "index"):
-                found.update([var.name for var in bind.vars if not isinstance(var.ty, f.Num)])
+            case f.Op(op, (f.Var(name), *_)) if OPS[op].views or op == "index":
+                parts.setdefault(name, []).extend([var.name for var in bind.vars if not isinstance(var.ty, f.Num)])
             case _:
                 pass
+    return parts
+
+
+def _whole(array: f.Atom, parts: Parts) -> set[str]:
+    """The names of an array, its parts, and theirs."""
+    found, left = set[str](), [*names((array,))]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += parts.get(name, ())
     return found
 
 
