@@ -56,7 +56,7 @@ class Relocation:
 @node
 class Object:
     """`tables` has the relocations of a section, as they are in the file, by its number.  Most are those of debug
-    information, which nobody asks for."""
+    information, which linking does not read."""
 
     machine: int
     sections: list[Section]
