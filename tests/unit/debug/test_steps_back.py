@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import io
+from collections.abc import Callable
 
 import pytest
 from dpl import host
@@ -59,15 +60,22 @@ def test_steps_back_are_steps_forward_reversed(monkeypatch, pace: float) -> None
     on_large_stack(work)
 
 
-def test_a_step_back_repeats_few_steps(monkeypatch) -> None:
-    monkeypatch.setattr(running, "PACE", 0.0)
-    done, run = [], running.Run._run
+def counter() -> tuple[list[int], Callable[..., object]]:
+    """How many steps each run takes, and a `Run._run` that notes it."""
+    done, run = list[int](), running.Run._run
 
     def counted(self: running.Run, *args) -> object:
         before = self.time
         found = run(self, *args)
         done.append(self.time - before)
         return found
+
+    return done, counted
+
+
+def test_a_step_back_repeats_few_steps(monkeypatch) -> None:
+    monkeypatch.setattr(running, "PACE", 0.0)
+    done, counted = counter()
 
     def work() -> None:
         d = debugger()
@@ -96,13 +104,7 @@ def test_a_step_back_over_calls_passes_them(monkeypatch) -> None:
     """Moments tell that the program was deeper, or met no breakpoint: what lies between is not run again."""
     monkeypatch.setattr(running, "PACE", 0.0)
     monkeypatch.setattr(running, "MOST", 16)
-    done, run = [], running.Run._run
-
-    def counted(self: running.Run, *args) -> object:
-        before = self.time
-        found = run(self, *args)
-        done.append(self.time - before)
-        return found
+    done, counted = counter()
 
     def work() -> None:
         d = debugger(DEEP)

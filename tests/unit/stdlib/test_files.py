@@ -121,7 +121,10 @@ def test_lines_end_as_they_may(evaluate, tmp_path: Path, engine: str) -> None:
     shown = r'let shown line = "<" ++ String.replace "\u{d}" "R" line ++ ">"'
     prints = (f'do print_string (String.join "" (List.map shown (Data.read_lines "{{}}/{i}.txt")) ++ "\\n")'
               for i in range(len(texts)))  # fmt: skip
-    run = evaluate("\n".join([shown, *prints]), engine=engine)
+    folded = (f'do assert (List.rev (Data.fold_lines (fun all line -> line :: all) [] "{{}}/{i}.txt") '
+              f'= Data.read_lines "{{}}/{i}.txt")' for i in range(len(texts)))  # fmt: skip
+    run = evaluate("\n".join([shown, *prints, *folded]), engine=engine)
+    assert run.returncode == 0, run.stderr
     lines = (text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else [] for text in texts)
     assert run.stdout.splitlines() == ["".join(f"<{line}>" for line in of_text).replace("\r", "R") for of_text in lines]
 
