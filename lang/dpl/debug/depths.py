@@ -15,14 +15,25 @@ from dpl.debug.run import Run
 class Depths:
     """The depths of chains of frames, less the depth of one of them."""
 
-    def __init__(self, run: Run, k: tuple, above: int) -> None:
-        """`most` is the depth of `k`, less `above`, which is 0 or 1."""
+    def __init__(self, run: Run, k: tuple, outside: bool) -> None:
+        """Depths are relative to `k`, or, `outside`, to the chain with which the function that waits was called."""
         self.run, self.end = run, run.machine.end
-        self.most = -above
         self.known: dict[int, dict[int, int]] = {}  # by what the chain continues with, by the identity of the frame
         self.kept: list = []  # so that no other frame takes an identity
-        self.rest: tuple | None = (k, run.machine.meta, 0)  # of the chain: what has not been walked
+        start = self.caller(k, run.machine.meta) if outside else (k, run.machine.meta)
+        self.rest: tuple | None = (*start, 0)  # of the chain: what has not been walked
         self.lower()
+
+    def caller(self, k: tuple, meta: tuple | None) -> tuple:
+        """The chain, and what it continues with, with which the nearest function that waits was called."""
+        while not self.owner(k):
+            if k is not self.end:
+                k = k[2]
+            elif meta is not None:
+                k, meta = meta
+            else:
+                return k, meta
+        return self.called(k), meta
 
     def lower(self) -> int:
         """Walk down the chain by a frame, and tell the identity of that frame."""
@@ -69,18 +80,18 @@ class Depths:
         return self.known[id(meta)]
 
     def stays_deeper(self, first: Moment, then: Moment) -> bool:
-        """Whether the program surely was deeper than `most` wherever it could stop from one moment to another."""
+        """Whether the program surely was deeper wherever it could stop from one moment to another."""
         if first.meta is not then.meta or first.item != then.item or first.resumptions != then.resumptions:
             return False
         shared, one, other = self.shared(first, then)
         depth, met = self.of(shared, first.meta), self.met(first, then)
         above = self.owner(one), self.owner(other)
         if above[0] is not None and above[0] is above[1] and above[0] not in met:
-            return depth >= self.most  # one call has gone on, and only others, which are deeper, were at points
-        if depth <= self.most:
+            return depth >= 0  # one call has gone on, and only others, which are deeper, were at points
+        if depth <= 0:
             return False
         called = self.called(shared)
-        return self.of(called, first.meta) + (self.owner(shared) not in met) > self.most
+        return self.of(called, first.meta) + (self.owner(shared) not in met) > 0
 
     def shared(self, first: Moment, then: Moment) -> tuple[tuple, tuple | None, tuple | None]:
         """The chain that two moments share, and the frame above it in each."""
