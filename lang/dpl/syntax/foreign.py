@@ -40,6 +40,10 @@ STARTS = {
     "data": ("type t = A | B of int",),
     "try": ("to go on after a failure:  match Control.attempt (fun () -> e) with ...",),
     "raise": ('to end the program:  do error "why"',),
+    "exception": (
+        'to give up:  Control.fail () or error "why"',
+        "a value that says why:  type result = Good of float | Bad of string",
+    ),
     "throw": ('to end the program:  do error "why"',),
     "async": ("leave it out; everything is done in order",),
     "pub": ("what others may call:  export let f x = e",),
