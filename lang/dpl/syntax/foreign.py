@@ -41,8 +41,8 @@ STARTS = {
     "try": ("to go on after a failure:  match Control.attempt (fun () -> e) with ...",),
     "raise": ('to end the program:  do error "why"',),
     "exception": (
-        'to give up:  Control.fail () or error "why"',
-        "a value that says why:  type result = Good of float | Bad of string",
+        'it is thrown without a declaration:  Control.throw "why"',
+        "to go on after it:  match Control.attempt (fun () -> e) with ...",
     ),
     "throw": ('to end the program:  do error "why"',),
     "async": ("leave it out; everything is done in order",),
