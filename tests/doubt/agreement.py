@@ -153,7 +153,7 @@ def numbers(text: str) -> list[float]:
 
 
 def difference(values: list[float]) -> float | None:
-    """The derivative by central differences, if two sizes of step and both sides agree on it, and rounding leaves it."""
+    """The derivative by central differences, if both sides and two steps agree on it, and rounding leaves it."""
     at, up, down, further_up, further_down = values
     h, far = STEPS[1], STEPS[3]
     near, wide = (up - down) / (2 * h), (further_up - further_down) / (2 * far)
