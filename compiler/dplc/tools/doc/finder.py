@@ -1,5 +1,5 @@
-"""A field on a page that finds what modules offer, by name, by word, or by type: `finder.js` beside it.  What is mistyped
-finds names that are `near`."""
+"""A field on a page that finds what modules offer, by name, by word, or by type: `finder.js` beside it.
+What is mistyped finds names that are near (`near.js`)."""
 
 from __future__ import annotations
 
