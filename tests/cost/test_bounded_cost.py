@@ -20,7 +20,7 @@ FACTS = HERE / "facts.dp"
 FACT = re.compile(r"^let (\w+) \((\w+) : ([^=]*)\) =", re.MULTILINE)
 LIMIT = 6.0
 SIZES, SQUARES = (16, 32, 64, 128), (4, 8, 16, 32)
-SMALL = {"Mcmc.nuts": (16,), "Vi.full_rank": (16, 32, 64)}  # what takes minutes at larger sizes
+SMALL = {"Mcmc.nuts": (16,), "Vi.full_rank": (16, 32, 64)}  # larger ones take 10 s and more
 # What the generated arguments cannot show, or what costs more as it says itself.
 UNMEASURED = {
     **{

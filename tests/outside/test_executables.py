@@ -21,7 +21,8 @@ EXAMPLES = sorted(
     p for p in (ROOT / "examples").glob("*.dp") if not any(name in p.read_text("utf-8") for name in READING)
 )
 
-STEPS = {"meta_learning": "200", "neural_ode": "30", "ntm": "100", "speech_ctc": "60", "pinn": "100"}  # of thousands
+# Steps of those that learn for seconds: a tenth of their own, or less.
+STEPS = {"meta_learning": "200", "neural_ode": "30", "ntm": "100", "speech_ctc": "60", "pinn": "100"}
 
 
 def built(dpl, file: Path, folder: Path, *options: str) -> Path:
