@@ -31,6 +31,7 @@ from dplc.flat import term as f
 from dplc.flat.retype import Retype
 from dplc.flat.walk import every
 from dplc.passes import NeedsInterpreter
+from dplc.passes.parallel.scatters import adding
 from dplc.passes.simplify.simplify import has_at_most, on_numbers, simplified
 
 SHORT = 64  # operations of a derivative that is differentiated in line
@@ -136,10 +137,11 @@ class Derivatives(ABC):
         return done
 
     def differentiable(self, name: str, span: Span | None = None) -> f.Fn:
-        """The body to differentiate: operations are expanded into others that have derivatives."""
+        """The body to differentiate: operations are expanded into others that have derivatives.  What loops add at
+        places that an array tells is added, as the derivative of that needs no copy of the sums before each step."""
         fn = self.body(name, span)
         if name not in self._expanded:
-            self._expanded[name] = expanded(self.opened(fn), self.supply)
+            self._expanded[name] = expanded(adding(self.opened(fn), self.supply), self.supply)
         return self._expanded[name]
 
     def opened(self, fn: f.Fn) -> f.Fn:
