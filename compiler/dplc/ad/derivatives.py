@@ -28,6 +28,7 @@ from dplc.ad.tangents.shape_check import has_form
 from dplc.ad.tangents.symbolic_zeros import NO_ZEROS, Zeros
 from dplc.ad.tangents.types import Series, Tangents
 from dplc.flat import term as f
+from dplc.flat.known_sizes import known_sizes
 from dplc.flat.retype import Retype
 from dplc.flat.walk import every
 from dplc.passes import NeedsInterpreter
@@ -77,6 +78,7 @@ class Derivatives(ABC):
     def __init__(self, program: f.Program, supply: f.Supply) -> None:
         self.program = program
         self.supply = supply
+        self.sizes = known_sizes(program)
         self.sites = {ad.site: ad for fn in program.fns.values() for ad in sites(fn) if ad.mode in ("vjp", "pullback")}
         self._given = set(program.fns)
         self.roots = {ad.fn for ad in self.sites.values()}

@@ -77,6 +77,8 @@ class _Counter:
         if isinstance(bind.rhs, f.TupMake | f.TupGet):
             return [bind]
         made = [t for var in bind.vars for t in self.owners.tokens[var.name]]
+        if not made and isinstance(bind.rhs, f.Op) and not any(map(self.owners.of_atom, bind.rhs.args)):
+            return [bind]  # numbers of numbers, as most bindings
         unused = [t for t in made if t not in live]
         live.difference_update(made)
         consumed, used = operands(bind.rhs, self.borrowed)
