@@ -90,7 +90,7 @@ class _Brancher:
         present: dict[str, f.Var] = {}  # whether a tangent is not zero, by its name
         for bind in block.binds:
             guard = None if self.kept else self.guarded(bind.rhs)
-            tangent = guard and self.scaled(guard)
+            tangent = None if guard is None else self.scaled(guard)
             if guard is None or tangent is None:
                 done.append(bind)
                 continue
