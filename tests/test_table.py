@@ -24,12 +24,14 @@ def call(row: Row, args: list[str]) -> str:
 def program(row: Row) -> str:
     names = ["a", "b", "c"][: len(row.samples[0])]
     pattern = names[0] if len(names) == 1 else f"({', '.join(names)})"
-    lines = [f"let f {pattern} = {call(row, names)}", f"let total {pattern} = sum ({call(row, names)})"]
+    zero = "let zero = float (List.length Sys.args)"  # not known when the program is compiled
+    lines = [zero, f"let f {pattern} = {call(row, names)}", f"let total {pattern} = sum ({call(row, names)})"]
     for sample in row.samples:
         point = ", ".join(f"({x!r})" for x in sample)
+        hidden = ", ".join(f"{x!r} + zero" for x in sample)
         array = ", ".join(f"[({x!r}), ({x!r})]" for x in sample)
         lines += [
-            f"do print (f ({point}))",
+            f"do print (f ({hidden}))",
             f"do print (Tree.flatten (grad f ({point})))",
             f"do print (Tree.flatten (grad total ({array})))",
         ]

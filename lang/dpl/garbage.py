@@ -18,3 +18,14 @@ def collected_seldom(after: int = COLLECT_AFTER[0]) -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+@contextmanager
+def collecting(on: bool) -> Iterator[None]:
+    """Switches the search for cycles on or off.  Where there is much memory, a search takes a quarter of a second."""
+    before = gc.isenabled()
+    (gc.enable if on else gc.disable)()
+    try:
+        yield
+    finally:
+        (gc.enable if before else gc.disable)()

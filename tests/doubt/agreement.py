@@ -22,6 +22,7 @@ ORDER = "to an order known only when it runs"  # of differentiation: the one ref
 ENGINES, SINGLES = 1e-7, 1e-3  # relative differences that rounding explains
 FIRST_ORDER, SECOND_ORDER = 1e-8, 1e-7
 DIFFERENCE, KINK = 1e-4, 1e-3
+ROUNDING = 2.0**-50  # of a value, with what was rounded on the way to it
 
 
 class Crashed(AssertionError):
@@ -152,9 +153,13 @@ def numbers(text: str) -> list[float]:
 
 
 def difference(values: list[float]) -> float | None:
-    """The derivative by central differences, if two sizes of step and both sides agree on it."""
+    """The derivative by central differences, if both sides and two steps agree on it, and rounding leaves it."""
     at, up, down, further_up, further_down = values
     h, far = STEPS[1], STEPS[3]
     near, wide = (up - down) / (2 * h), (further_up - further_down) / (2 * far)
     left, right = (at - down) / h, (up - at) / h
-    return near if close(near, wide, DIFFERENCE / 10) and close(left, right, KINK) else None
+    rounding = max(map(abs, values)) * ROUNDING / h
+    steady = (
+        close(near, wide, DIFFERENCE / 10) and close(left, right, KINK) and close(near, near + rounding, DIFFERENCE)
+    )
+    return near if steady else None

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from doubt.agreement import ORDER, Crashed, EnginesDiffer, RoadsDiffer, judge
+from doubt.agreement import ORDER, Crashed, EnginesDiffer, RoadsDiffer, difference, judge
 from doubt.oracle import DONE, INTERP, NATIVE, OUT_OF_TIME, Oracle, Outcome
 from doubt.programs import FIRST, MEASURE, OF_NUMBER, SECOND, Program
 from doubt.writer import Features
@@ -63,6 +63,11 @@ def test_roads_that_differ(oracle: Oracle, name: str) -> None:
 def test_differences_that_differ(oracle: Oracle, names: tuple[str, ...]) -> None:
     with pytest.raises(RoadsDiffer, match="finite differences"):
         verdict(oracle, F, wrong(*names, by=1.01))
+
+
+def test_differences_that_are_rounded_away() -> None:
+    assert difference([6e8] * 5) is None
+    assert difference([1.0, 1.0 + 1e-5, 1.0 - 1e-5, 1.0 + 2e-5, 1.0 - 2e-5]) == pytest.approx(1.0)
 
 
 def test_only_native_code_must_be_in_time(oracle: Oracle) -> None:

@@ -226,7 +226,7 @@ class Debugger(Listener):
         depths = Depths(self.run, self.called_from(position), move == "out")
 
         def back_there() -> Stop | None:
-            is_there = depths.of(self.called_from(self.position())) <= depths.most
+            is_there = depths.now(self.called_from(self.position())) <= 0
             return self.met(False) or (Stop("step") if is_there else None)
 
         def passes(first: Moment, then: Moment) -> bool:

@@ -1,86 +1,123 @@
-"""How deep calls are, for steps back over calls: a run that is repeated makes other frames, so they are counted."""
+"""How deep calls are, for steps back over calls: a run that is repeated makes other frames, so they are counted.
+
+Depths are relative to one chain of frames.  Of two deep chains only what they do not share is walked."""
 
 from __future__ import annotations
 
+from itertools import count, takewhile
+
 from dpl.debug.history import Moment, between
-from dpl.debug.inspect import begins, environment
+from dpl.debug.inspect import Frame, activation, environment
+from dpl.debug.points import Function
 from dpl.debug.run import Run
-from dpl.node import node
-
-
-@node
-class Known:
-    """A frame with its depth; of the frames below it that are deeper than `most`, the lowest, and the lowest of another
-    call than that one.  It keeps the frame, so that no other takes its identity."""
-
-    frame: tuple
-    depth: int
-    lowest: tuple | None = None
-    called: tuple | None = None
 
 
 class Depths:
-    """The depths of chains of frames."""
+    """The depths of chains of frames, less the depth of one of them."""
 
-    def __init__(self, run: Run, k: tuple, above: int) -> None:
-        """`most` is the depth of `k`, less `above`, which is 0 or 1."""
-        self.run = run
-        self.known: dict[int, Known] = {}
-        self.most = 1 << 62
-        self.most = self.of(k) - above
-        if above and id(k) in self.known:
-            self.known[id(k)] = Known(k, self.known[id(k)].depth, k)
+    def __init__(self, run: Run, k: tuple, outside: bool) -> None:
+        """Depths are relative to `k`, or, `outside`, to the chain with which the function that waits was called."""
+        self.run, self.end = run, run.machine.end
+        self.known: dict[int, dict[int, int]] = {}  # by what the chain continues with, by the identity of the frame
+        self.kept: list = []  # so that no other frame takes an identity
+        start = self.caller(k, run.machine.meta) if outside else (k, run.machine.meta)
+        self.rest: tuple | None = (*start, 0)  # of the chain: what has not been walked
+        self.lower()
 
-    def look(self, k: tuple) -> Known:
-        todo, end = [], self.run.machine.end
-        while k is not end and id(k) not in self.known:
-            todo.append(k)
-            k = k[2]
-        found = self.known[id(k)] if k is not end else Known(end, 0)
-        for frame in reversed(todo):
-            depth, lowest, called = found.depth + 1, found.lowest, found.called
-            if lowest is None and depth > self.most:
-                lowest = frame
-            elif lowest is not None and called is None and not self.may_be_of(lowest, frame):
-                called = frame
-            self.known[id(frame)] = found = Known(frame, depth, lowest, called)
-        return found
+    def caller(self, k: tuple, meta: tuple | None) -> tuple:
+        """The chain, and what it continues with, with which the nearest function that waits was called."""
+        while not self.owner(k):
+            if k is not self.end:
+                k = k[2]
+            elif meta is not None:
+                k, meta = meta
+            else:
+                return k, meta
+        return self.called(k), meta
 
-    def may_be_of(self, lowest: tuple, frame: tuple) -> bool:
-        """Whether a frame may be of the call that another frame is of."""
-        waits = self.run.instruments.waits
-        one, other = waits.get(lowest[0]), waits.get(frame[0])
-        if one is None or other is None:
-            return True
-        is_same = one[0].point.function is other[0].point.function
-        return is_same and begins(environment(frame[1]), environment(lowest[1]))
+    def lower(self) -> int:
+        """Walk down the chain by a frame, and tell the identity of that frame."""
+        assert self.rest is not None
+        k, meta, depth = self.rest
+        self.kept.append((k, meta))
+        self.known.setdefault(id(meta), {})[id(k)] = depth
+        if k is not self.end:
+            self.rest = k[2], meta, depth - 1
+        else:
+            self.rest = (*meta, depth) if meta is not None else None
+        return id(k)
 
-    def of(self, k: tuple) -> int:
-        """The number of frames of a chain and of all that it continues with."""
-        found, meta = self.look(k).depth, self.run.machine.meta
-        while meta is not None:
-            k, meta = meta
-            found += self.look(k).depth
-        return found
+    def now(self, k: tuple) -> int:
+        """The depth of a chain at the current state."""
+        return self.of(k, self.run.machine.meta)
+
+    def of(self, k: tuple, meta: tuple | None) -> int:
+        """The depth of a chain with all that it continues with."""
+        known = self.known.get(id(meta)) or self.bottom(meta)
+        trail: dict[int, tuple] = {}
+        here = id(k)
+        while here not in known:
+            if k is not self.end:
+                trail[here] = k
+                k = k[2]
+                here = id(k)
+            if self.rest is not None and (other := self.lower()) in trail and other in known:
+                here = other
+        above = list(takewhile(lambda frame: frame != here, trail))
+        depth = known[here] + len(above)
+        known.update(zip(above, count(depth, -1), strict=False))
+        self.kept.append(trail)
+        return depth
+
+    def bottom(self, meta: tuple | None) -> dict[int, int]:
+        """The depths of chains that continue with something of which nothing is known yet."""
+        while self.rest is not None:
+            self.lower()
+        if id(meta) not in self.known:
+            assert meta is not None  # all chains end there
+            self.kept.append(meta)
+            self.known[id(meta)] = {id(self.end): self.of(*meta)}
+        return self.known[id(meta)]
 
     def stays_deeper(self, first: Moment, then: Moment) -> bool:
-        """Whether the program surely was deeper than `most` from one moment to another: inside of the same call, or of
-        calls in the same loop, whose function has no point on the way at which the program could stop."""
-        if first.meta or then.meta or first.item != then.item or first.resumptions != then.resumptions:
+        """Whether the program surely was deeper wherever it could stop from one moment to another."""
+        if first.meta is not then.meta or first.item != then.item or first.resumptions != then.resumptions:
             return False
-        a, b = self.look(first.k), self.look(then.k)
-        if a.called is not None and a.called is b.called:
-            return True
-        return self.in_loop(a, b, between(first, then))
+        shared, one, other = self.shared(first, then)
+        depth, met = self.of(shared, first.meta), self.met(first, then)
+        above = self.owner(one), self.owner(other)
+        if above[0] is not None and above[0] is above[1] and above[0] not in met:
+            return depth >= 0  # one call has gone on, and only others, which are deeper, were at points
+        if depth <= 0:
+            return False
+        called = self.called(shared)
+        return self.of(called, first.meta) + (self.owner(shared) not in met) > 0
 
-    def in_loop(self, a: Known, b: Known, met: frozenset) -> bool:
-        """Whether two chains belong to one loop, or one call, in which only other functions were met."""
-        told = self.run.instruments
-        one, other = a.lowest, b.lowest
-        if one is None or other is None or one[0] is not other[0] or one[2] is not other[2]:
-            return False
-        waits = told.waits.get(one[0])
-        if waits is None or environment(one[1]) is not environment(other[1]):
-            return False
-        stops = [told.points[step][0].point.function for step in met if step in told.points]
-        return self.run.machine.sweep_step not in met and waits[0].point.function not in stops
+    def shared(self, first: Moment, then: Moment) -> tuple[tuple, tuple | None, tuple | None]:
+        """The chain that two moments share, and the frame above it in each."""
+        one, other = first.k, then.k
+        deeper = self.of(one, first.meta) - self.of(other, then.meta)
+        above = over = None
+        while one is not other:
+            if deeper >= 0:
+                above, one = one, one[2]
+            if deeper <= 0:
+                over, other = other, other[2]
+            deeper -= (deeper > 0) - (deeper < 0)
+        return one, above, over
+
+    def met(self, first: Moment, then: Moment) -> set[Function]:
+        """The functions of which points were met."""
+        points = self.run.instruments.points
+        return {points[step][0].point.function for step in between(first, then) if step in points}
+
+    def owner(self, k: tuple | None) -> Function | None:
+        """The function of the user's to which the top frame of a chain belongs."""
+        waits = self.run.instruments.waits.get(k[0]) if k else None
+        return waits[0].point.function if waits else None
+
+    def called(self, k: tuple) -> tuple:
+        """The chain with which the function of the top frame was called."""
+        if (waits := self.run.instruments.waits.get(k[0])) is None:
+            return k
+        return activation(self.run, Frame(waits[0], environment(k[1]), waits[1], k=k[2]), k[2])

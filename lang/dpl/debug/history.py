@@ -20,6 +20,7 @@ from dpl.node import node, replace
 RECENT = 1_000_000  # steps
 SPARSE = 16  # moments for each doubling of the distance beyond that
 MEMORY = 1 << 30  # bytes
+FREED = 4  # moments after now that are freed when one is kept
 
 
 @node
@@ -64,6 +65,7 @@ class History:
     def __init__(self, graph: Callable[[Moment], int] = lambda _: 0) -> None:
         """`graph` tells the level of the outermost gradient that is being computed at a moment, or 0."""
         self.moments: list[Moment] = []
+        self.gone: list[Moment] = []  # after now: what they hold is freed little by little, for that takes long
         self.graph = graph
         self.base = host.current.resident()
         self.most = self.base + MEMORY
@@ -74,9 +76,11 @@ class History:
         if self.moments and moment.time <= self.moments[-1].time:
             return False
         self.moments.append(moment)
+        del self.gone[-FREED:]
         if len(self.moments) % 256 == 0:
             self.thin(moment.time)
         if host.current.resident() > self.most:
+            self.gone.clear()
             self.lighten()
         return True
 
@@ -135,7 +139,9 @@ class History:
         return self.moments[found] if found >= 0 else None
 
     def drop_after(self, time: int) -> None:
-        del self.moments[self.index(time) + 1 :]
+        first = self.index(time) + 1
+        self.gone += self.moments[first:]
+        del self.moments[first:]
 
     def drop_before(self, reaches: Callable[[Mark], bool]) -> None:
         """Drop the moments whose changes can no longer be undone."""

@@ -10,6 +10,7 @@ Time is counted in steps of the machine, and a run from a moment repeats itself 
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -31,11 +32,12 @@ from dpl.eval.values.active import HERE
 from dpl.eval.values.instance import type_params
 from dpl.eval.values.memory import out_of_memory
 from dpl.eval.values.value import Cell, Value
-from dpl.garbage import collected_seldom
+from dpl.garbage import collected_seldom, collecting
 from dpl.node import node
 
 PACE = 0.01  # seconds of work between moments
 MOST = 1 << 14  # steps between looks at the clock
+LOOKS = 128  # moments between searches for young cycles, where none are made otherwise
 
 Armed = Collection[Callable] | None  # None: nothing is armed, and nothing can become so
 Check = Callable[[], object]
@@ -125,6 +127,7 @@ class Run:
         self.ended: Ended | None = None
         self.slice = 64
         self.kept_at = 0.0
+        self.looks = 0
         self._next_item()
         self.history.keep(self.moment())
 
@@ -207,7 +210,7 @@ class Run:
     def forward(self, armed: Armed = None, check: Check = lambda: True, limit: int | None = None) -> object:
         """Run until `check` is true at an armed step, to the time `limit`, or to the end.  Returns what `check` said,
         an Ended, an Interrupted, what was thrown by a Halt, or None at the limit."""
-        with collected_seldom():
+        with collected_seldom(), collecting(limit is None or gc.isenabled()):
             return self._forward(armed, check, limit)
 
     def _forward(self, armed: Armed, check: Check, limit: int | None) -> object:
@@ -228,6 +231,9 @@ class Run:
         now = host.current.clock()
         if now - self.kept_at >= PACE or now < self.kept_at:
             self.kept_at = now
+            self.looks += 1
+            if self.looks % LOOKS == 0 and not gc.isenabled():  # a way back may be long
+                gc.collect(1)
             if self.history.keep(self.moment()):
                 self.seen = set()
             self.journal.trim()

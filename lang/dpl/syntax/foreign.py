@@ -40,6 +40,10 @@ STARTS = {
     "data": ("type t = A | B of int",),
     "try": ("to go on after a failure:  match Control.attempt (fun () -> e) with ...",),
     "raise": ('to end the program:  do error "why"',),
+    "exception": (
+        'it is thrown without a declaration:  Control.throw "why"',
+        "to go on after it:  match Control.attempt (fun () -> e) with ...",
+    ),
     "throw": ('to end the program:  do error "why"',),
     "async": ("leave it out; everything is done in order",),
     "pub": ("what others may call:  export let f x = e",),

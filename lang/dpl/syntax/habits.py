@@ -248,14 +248,18 @@ _ENDS_OPERAND = frozenset(("LOWER", "QLOWER", "INT", "FLOAT", "STRING", "RPAR", 
 
 def _counting(place: Place) -> Diagnostic | None:
     """Loops that count: `for i = 0 to n`, `for i in 0 to n`."""
-    if place.token.value in ("=", "in") and place.inside("for", "do") == "for" and (
-        place.token.value == "=" or place.inside("loop", "[") == "loop"
+    if (
+        place.token.value in ("=", "in")
+        and place.inside("for", "do") == "for"
+        and (place.token.value == "=" or place.inside("loop", "[") == "loop")
     ):
         if place.inside("loop", "[") == "[":
             ways = ("the numbers from 0:  [for i < n -> e]", "the elements of an array:  [for x in xs -> e]")
             return place.error("E0106", "a comprehension counts from 0 to below a bound", *ways)
         ways = ("for i < n do e", "to go through an array:  for i < length xs do ... xs[i]")
         return place.error("E0106", "a loop counts from 0 to below a bound", *ways)
+    if place.token.value == "<=" and place.inside("for", "do", "->") == "for":
+        return place.error("E0106", "a count ends below its bound", f"from 0 to n:  for {place.before.value} < n + 1")
     return None
 
 
@@ -296,6 +300,21 @@ def _do_block(place: Place) -> Diagnostic | None:
     return None
 
 
+def _nameless_record(place: Place) -> Diagnostic | None:
+    """Fields that stand in a constructor: `type t = A of { x : float }`."""
+    if place.token.kind == "LBRACE" and place.before.kind == "OF":
+        help_ = "type t = A of point  and point = { x : float; y : float }"
+        return place.error("E0106", "the record that a constructor holds has a name", help_)
+    return None
+
+
+def _shift_of_function(place: Place) -> Diagnostic | None:
+    """`shift` of a function, as in Scheme's and Racket's libraries."""
+    if place.before.kind == "SHIFT" and place.token.kind == "LPAR":
+        return place.error("E0106", "`shift` names the continuation itself", "shift k -> e")
+    return None
+
+
 def _single(place: Place) -> Diagnostic | None:
     """A tuple of one item: `(1,)`."""
     if place.token.kind == "RPAR" and place.before.kind == "COMMA":
@@ -314,6 +333,8 @@ HABITS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _typed_before,
     _do_block,
     _single,
+    _nameless_record,
+    _shift_of_function,
     _comprehension,
     _try,
     _tuple_type,

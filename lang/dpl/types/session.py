@@ -45,8 +45,8 @@ class Session:
             problems, self.run.problems = self.run.problems, []
             raise DplError(*problems)
         for alias, name in own.imports.items():
-            if name in self.run.exports:
-                self.cx.modules[alias] = self.run.exports[name].public()
+            if (exports := self.run.public(name)) is not None:
+                self.cx.modules[alias] = exports
         return [*self.run.items[before:], *self.check(own)]
 
     def check(self, module: Module) -> list[Item]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 from dpl import host
-from dpl.debug import history
+from dpl.debug import depths, history
 from dpl.debug import run as running
 from dpl.debug.debugger import Debugger
 from dpl.debug.journal import Mark
@@ -117,6 +117,41 @@ def test_a_step_back_over_calls_passes_them(monkeypatch) -> None:
             d.go("next", back=True)
             lines.append(d.frames()[0].place.point.line)
         assert lines == [4, 3] and sum(done) < 400
+
+    on_large_stack(work)
+
+
+def test_a_step_out_of_a_sweep_passes_it_and_what_it_differentiates(monkeypatch) -> None:
+    monkeypatch.setattr(running, "PACE", 0.0)
+    monkeypatch.setattr(running, "MOST", 16)
+    done, counted = counter()
+
+    def work() -> None:
+        d = debugger(DEEP)
+        made = d.add_breakpoint("main:4:rev", hits=90)
+        d.go("continue")
+        d.delete_breakpoint(made.number)
+        monkeypatch.setattr(running.Run, "_run", counted)
+        d.go("out", back=True)
+        assert [frame.place.point.line for frame in d.frames()] == [7] and sum(done) < 100
+
+    on_large_stack(work)
+
+
+def test_frames_that_two_deep_chains_share_are_not_walked(monkeypatch) -> None:
+    walked, lower = [], depths.Depths.lower
+    monkeypatch.setattr(depths.Depths, "lower", lambda self: (walked.append(1), lower(self))[1])
+
+    def work() -> None:
+        d = debugger(DEEP.replace("300", "3000"))
+        d.add_breakpoint("main:1", "n = 10")
+        for _ in range(2):
+            d.go("continue")
+        d.run.history.keep(d.run.moment())
+        d.go("step")
+        walked.clear()
+        d.go("next", back=True)
+        assert 0 < len(walked) < 100
 
     on_large_stack(work)
 

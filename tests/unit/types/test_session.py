@@ -57,3 +57,4 @@ def test_open_and_import(tmp_path) -> None:
     assert [item.name for item in session.add(load(source))] == ["Mine.two", "Mine._one", "main.four"]
     added(session, "open List")
     assert added(session, "let n = length [1; 2] + Mine.two") == ["main.n"]
+    assert added(session, "import List as L\nlet m = L.length [1; 2]") == ["main.m"]  # a module of the library

@@ -16,7 +16,8 @@ from dplc.machine.runtime import shared
 def device_of(program: f.Program) -> Device:
     """The kernels of a counted program, made as its host's code asks for them."""
     kernels = Kernels(program)
-    return Device(kernels.of, kernels.product, lambda: ptx(kernels.text()), Layouts(program.datas))
+    layouts = Layouts(program.datas)
+    return Device(kernels.of, kernels.product, kernels.convolution, lambda: ptx(kernels.text()), layouts)
 
 
 def emit_text(program: f.Program) -> tuple[str, Sites]:

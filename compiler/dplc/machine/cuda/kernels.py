@@ -18,7 +18,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.walk import blocks, every
-from dplc.machine.cuda import helpers, library, products
+from dplc.machine.cuda import convolutions, helpers, library, products
 from dplc.machine.cuda.device import DeviceDroppers, DeviceFunction, DeviceUnit
 from dplc.machine.cuda.kernel import ENTRY, KernelEmitter
 from dplc.machine.cuda.ptx import PORTABLE
@@ -56,6 +56,7 @@ class Kernels:
         self.uses: dict[str, frozenset[str]] = {}  # what a definition mentions
         self.helpers: dict[tuple[str, str], None] = {}  # kernels that complete others, by name and type
         self.products: dict[str, None] = {}  # types of matrices that are multiplied
+        self.convolutions: dict[tuple[int, str], None] = {}  # their kinds, and types
 
     def of(self, par: f.Par) -> Kernel | None:
         """The kernel of a Par; None if it is none."""
@@ -87,6 +88,10 @@ class Kernels:
     def product(self, ty: str) -> None:
         """Adds the kernels of products of matrices of numbers of a type."""
         self.products[ty] = None
+
+    def convolution(self, wanted: int, ty: str) -> None:
+        """Adds the kernels of one of the three kinds of convolutions of arrays of a type."""
+        self.convolutions[wanted, ty] = None
 
     def called(self, block: f.Block) -> Iterator[str]:
         """The functions that a block calls, directly or not."""
@@ -130,6 +135,7 @@ class Kernels:
         droppers = self.unit.droppers.text().partition("\n")[2]
         completing = [helpers.KERNELS[name](ty) for name, ty in self.helpers]
         completing += [make(ty, sm) for ty in self.products for make in products.KERNELS.values()]
+        completing += [convolutions.kernels(wanted, ty, sm) for wanted, ty in self.convolutions]
         parts = (
             *self.kernels.values(), *completing, *self.functions.values(), *self.unit.helpers.values(), droppers,
             *self.unit.globals, *self.unit.nodes,

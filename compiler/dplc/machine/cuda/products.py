@@ -29,8 +29,6 @@ MATRIX = 80  # the first compute capability with matrix instructions for f64
 FEW_ELEMENTS = 4096  # so many have a warp each
 WIDE = 16  # threads of a row of a tile
 LENGTHS = ("m", "n", "k", "ar", "ac", "br", "bc", "add", "masked")
-HEAD = ", ".join(["ptr addrspace(1) %c.g", *(f"ptr addrspace(1) noalias readonly %{p}.g" for p in "ab"),
-                  *(f"i64 %{n}" for n in LENGTHS)])  # fmt: skip
 
 
 def chosen(ty: str, m: int, n: int) -> tuple[str, int]:
@@ -40,8 +38,11 @@ def chosen(ty: str, m: int, n: int) -> tuple[str, int]:
     return f"matmul_{ty}", -(-m // SIDE) * -(-n // SIDE)
 
 
-class _Product:
-    """A kernel under construction, for one type."""
+class Product:
+    """A kernel under construction, for one type.  `parts` are the products that it computes, of which one is `part`."""
+
+    lengths: tuple[str, ...] = LENGTHS
+    parts, part = "1", "0"
 
     def __init__(self, ty: str) -> None:
         self.w, self.ty, self.leaf, self.size = Writer(), ty, SCALARS[ty], SIZES[SCALARS[ty]]
@@ -49,7 +50,9 @@ class _Product:
     def text(self, name: str, before: str = "", more: str = "") -> str:
         """The kernel; `more` is the name of another pointer that it takes."""
         casts = "".join(f"  %{p} = addrspacecast ptr addrspace(1) %{p}.g to ptr\n" for p in f"cab{more}")
-        head = f"{HEAD}, ptr addrspace(1) %{more}.g" if more else HEAD
+        factors = [f"ptr addrspace(1) noalias readonly %{p}.g" for p in "ab"]
+        numbers = [f"i64 %{n}" for n in self.lengths]
+        head = ", ".join(["ptr addrspace(1) %c.g", *factors, *numbers, *(f"ptr addrspace(1) %{p}.g" for p in more)])
         lines = "\n".join(self.w.lines)
         return (
             f'{before}define ptx_kernel void @{name}_{self.ty}({head}) "nvvm.maxntid"="{THREADS}" nounwind {{\n'
@@ -68,6 +71,12 @@ class _Product:
     def place(self, base: str, i: str) -> str:
         return self.w.let(f"getelementptr {self.leaf}, ptr {base}, i64 {i}")
 
+    def split(self, number_: str, size: str) -> tuple[str, str]:
+        """The part of something that a number is in, and its number there, if each part has this size."""
+        if self.parts == "1":
+            return self.part, number_
+        return self.w.let(f"udiv i64 {number_}, {size}"), self.w.let(f"urem i64 {number_}, {size}")
+
     def sum(self, *factors: tuple[str, str]) -> str:
         """The sum of products of lengths."""
         w, total = self.w, "0"
@@ -78,6 +87,11 @@ class _Product:
     def fma(self, a: str, b: str, c: str) -> str:
         t = self.leaf
         return self.w.let(f"call {t} @llvm.fma.{self.ty}({t} {a}, {t} {b}, {t} {c})")
+
+    def fetched(self, base: str, line: str, depth: str) -> str:
+        """The number of a factor on a line (a row of a, a column of b) at a depth."""
+        line_step, depth_step = ("%ar", "%ac") if base == "%a" else ("%bc", "%br")
+        return self.w.load(self.leaf, self.place(base, self.sum((line, line_step), (depth, depth_step))))
 
     def finish(self, i: str, j: str, total: str) -> None:
         """Stores an element, or adds to it; a sum that is NaN may be masked."""
@@ -98,24 +112,23 @@ class _Product:
         w.store(t, total, at)
 
 
-def dots(ty: str) -> str:
+def dots(k: Product, name: str = "dots") -> str:
     """A warp for each element."""
-    k = _Product(ty)
     w, t = k.w, k.leaf
     thread, threads = w.let("call i64 @rt.thread()"), w.let("call i64 @rt.threads()")
     lane = w.let(f"and i64 {thread}, 31")
+    size = w.mul("%m", "%n")
 
     def element(e: str) -> None:
+        k.part, e = k.split(e, size)
         i, j = w.let(f"udiv i64 {e}, %n"), w.let(f"urem i64 {e}, %n")
-        x, y = k.place("%a", w.mul(i, "%ar")), k.place("%b", w.mul(j, "%bc"))
 
         def term(state: Values) -> Values:
             p, total = state
-            a, b = w.load(t, k.place(x, w.mul(p, "%ac"))), w.load(t, k.place(y, w.mul(p, "%br")))
-            return [w.let(f"add i64 {p}, 32"), k.fma(a, b, total)]
+            return [w.let(f"add i64 {p}, 32"), k.fma(k.fetched("%a", i, p), k.fetched("%b", j, p), total)]
 
-        own = w.loop(("i64", t), [lane, number(0, ty)], lambda s: w.let(f"icmp slt i64 {s[0]}, %k"), term)[1]
-        total = w.let(f"call {t} @rt.warp.{ty}({t} {own}, i64 32)")
+        own = w.loop(("i64", t), [lane, number(0, k.ty)], lambda s: w.let(f"icmp slt i64 {s[0]}, %k"), term)[1]
+        total = w.let(f"call {t} @rt.warp.{k.ty}({t} {own}, i64 32)")
 
         def store() -> Values:
             k.finish(i, j, total)
@@ -123,13 +136,13 @@ def dots(ty: str) -> str:
 
         w.choose(w.let(f"icmp eq i64 {lane}, 0"), (), store, list)
 
-    k.every(w.let(f"lshr i64 {thread}, 5"), w.mul("%m", "%n"), w.let(f"lshr i64 {threads}, 5"), element)
-    return k.text("dots")
+    k.every(w.let(f"lshr i64 {thread}, 5"), w.mul(size, k.parts), w.let(f"lshr i64 {threads}, 5"), element)
+    return k.text(name)
 
 
 def mend(ty: str) -> str:
     """A thread for each element, which may be masked; the elements are added to others or take their place."""
-    k = _Product(ty)
+    k = Product(ty)
     w = k.w
 
     def element(e: str) -> None:
@@ -141,17 +154,22 @@ def mend(ty: str) -> str:
 
 
 def matmul(ty: str, sm: int) -> str:
-    return (_Matrices if ty == "f64" and sm >= MATRIX else _Tiles)(ty).kernel()
+    return (Matrices if matrix_instructions(ty, sm) else Tiles)(ty).kernel()
 
 
-class _Tiles(_Product):
+def matrix_instructions(ty: str, sm: int) -> bool:
+    """Whether a GPU multiplies matrices of these numbers by instructions of its own."""
+    return ty == "f64" and sm >= MATRIX
+
+
+class Tiles(Product):
     """A product by tiles."""
 
-    def kernel(self) -> str:
+    def kernel(self, name: str = "matmul") -> str:
         w = self.w
-        shared = [f"@matmul.{p}.{self.ty}" for p in "ab"]
+        shared = [f"@{name}.{p}.{self.ty}" for p in "ab"]
         room = f"internal addrspace(3) global [{DEPTH * PITCH} x {self.leaf}] undef, align 32"
-        before = "".join(f"{name} = {room}\n" for name in shared)
+        before = "".join(f"{symbol} = {room}\n" for symbol in shared)
         self.shared = shared
         self.thread = w.let(f"zext i32 {w.let('call i32 @llvm.nvvm.read.ptx.sreg.tid.x()')} to i64")
         block = w.let(f"zext i32 {w.let('call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()')} to i64")
@@ -159,8 +177,9 @@ class _Tiles(_Product):
         self.own()
         self.wide = w.let(f"udiv i64 {w.let(f'add i64 %n, {SIDE - 1}')}, {SIDE}")
         high = w.let(f"udiv i64 {w.let(f'add i64 %m, {SIDE - 1}')}, {SIDE}")
-        self.every(block, w.mul(self.wide, high), blocks, self.tile)
-        return self.text("matmul", before)
+        self.tiles = w.mul(self.wide, high)
+        self.every(block, w.mul(self.tiles, self.parts), blocks, self.tile)
+        return self.text(name, before)
 
     def own(self) -> None:
         """The first row and column of this thread in a tile."""
@@ -174,14 +193,15 @@ class _Tiles(_Product):
 
     def tile(self, number_: str) -> None:
         w = self.w
+        self.part, number_ = self.split(number_, self.tiles)
         top = w.let(f"mul i64 {w.let(f'udiv i64 {number_}, {self.wide}')}, {SIDE}")
         left = w.let(f"mul i64 {w.let(f'urem i64 {number_}, {self.wide}')}, {SIDE}")
         zeros = [number(0, self.ty)] * PART * PART
 
         def deeper(state: Values) -> Values:
             p, *sums = state
-            self.fetch(self.shared[0], "%a", top, "%m", "%ar", p, "%ac")
-            self.fetch(self.shared[1], "%b", left, "%n", "%bc", p, "%br")
+            self.fetch(self.shared[0], "%a", top, "%m", p)
+            self.fetch(self.shared[1], "%b", left, "%n", p)
             w.do("call void @llvm.nvvm.barrier0()")
             sums = self.deep(sums)
             w.do("call void @llvm.nvvm.barrier0()")
@@ -199,19 +219,23 @@ class _Tiles(_Product):
         self.finish(i, j, total)
         return []
 
-    def fetch(self, to: str, base: str, first: str, count: str, step: str, depth: str, deep: str) -> None:
-        """Copies a part of a factor: lines from `first` on, `step` apart, and places from `depth` on, `deep` apart.
-        Threads side by side read places side by side.  What is beyond the factor is zero."""
+    def along(self, base: str) -> str:
+        """Whether the numbers of a line of a factor are side by side."""
+        return self.w.let(f"icmp eq i64 {'%ac' if base == '%a' else '%br'}, 1")
+
+    def fetch(self, to: str, base: str, first: str, count: str, depth: str) -> None:
+        """Copies a part of a factor: lines from `first` on, at depths from `depth` on.  Threads side by side read
+        places side by side.  What is beyond the factor is zero."""
         w, t = self.w, self.leaf
-        along = w.let(f"icmp eq i64 {deep}, 1")
+        along = self.along(base)
         for q in range(SIDE * DEPTH // THREADS):
             e = w.let(f"add i64 {self.thread}, {q * THREADS}")
             line = w.let(f"select i1 {along}, i64 {w.let(f'lshr i64 {e}, 4')}, i64 {w.let(f'and i64 {e}, {SIDE - 1}')}")
             at = w.let(f"select i1 {along}, i64 {w.let(f'and i64 {e}, {DEPTH - 1}')}, i64 {w.let(f'lshr i64 {e}, 6')}")
             i, p = w.add(first, line), w.add(depth, at)
             inside = w.let(f"and i1 {w.let(f'icmp slt i64 {i}, {count}')}, {w.let(f'icmp slt i64 {p}, %k')}")
-            offset = w.let(f"select i1 {inside}, i64 {self.sum((i, step), (p, deep))}, i64 0")
-            value = w.let(f"select i1 {inside}, {t} {w.load(t, self.place(base, offset))}, {t} {number(0, self.ty)}")
+            i, p = (w.let(f"select i1 {inside}, i64 {x}, i64 0") for x in (i, p))
+            value = w.let(f"select i1 {inside}, {t} {self.fetched(base, i, p)}, {t} {number(0, self.ty)}")
             place = w.add(w.let(f"mul i64 {at}, {PITCH}"), line)
             into = w.let(f"getelementptr {t}, ptr addrspace(3) {to}, i64 {place}")
             w.do(f"store {t} {value}, ptr addrspace(3) {into}")
@@ -234,7 +258,7 @@ class _Tiles(_Product):
         return [self.fma(rows[r], columns[s], sums[r * PART + s]) for r in range(PART) for s in range(PART)]
 
 
-class _Matrices(_Tiles):
+class Matrices(Tiles):
     """Tiles by matrix instructions: a warp multiplies 8 x 4 by 4 x 8 numbers.  Thread l has the number in row l / 4 and
     column l mod 4 of the first factor, that in row l mod 4 and column l / 4 of the second one, and two numbers side by
     side in row l / 4 of the product."""
@@ -274,4 +298,4 @@ class _Matrices(_Tiles):
         return w.let(f"load double, ptr addrspace(3) {at}")
 
 
-KERNELS = {"matmul": matmul, "dots": lambda ty, sm: dots(ty), "mend": lambda ty, sm: mend(ty)}
+KERNELS = {"matmul": matmul, "dots": lambda ty, sm: dots(Product(ty)), "mend": lambda ty, sm: mend(ty)}

@@ -25,11 +25,12 @@ FRAME = re.compile(r"__local_depot\d+\[(\d+)\]")
 @record
 class Device:
     """The kernels of a program under construction.  `of` makes the kernel of a Par, if it can be one, `product` adds
-    those of products of matrices of a type, and `ptx` gives the text of all of them.  `layouts` tell how data that they
-    read is copied."""
+    those of products of matrices of a type, `convolution` those of one of the three kinds of convolutions, and `ptx`
+    gives the text of all of them.  `layouts` tell how data that they read is copied."""
 
     of: Callable[[f.Par], Kernel | None]
     product: Callable[[str], None]
+    convolution: Callable[[int, str], None]
     ptx: Callable[[], str]
     layouts: Layouts
     cells: dict[str, str] = field(default_factory=dict)

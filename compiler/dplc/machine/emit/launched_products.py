@@ -23,7 +23,7 @@ from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.launching import Launching, need_host
 from dplc.machine.emit.layout import leaves
 from dplc.machine.llvm.literals import number
-from dplc.machine.llvm.writer import Values
+from dplc.machine.llvm.writer import Values, Writer
 from dplc.narrow import expect_type
 from dplc.passes.kernels.place import may_be_launched
 
@@ -46,6 +46,11 @@ def product(e: BodyEmitter, op: f.Op, on_host: Callable[[], Values]) -> Values:
     launch = _Product(e, device, op)
     done, *values = w.choose(launch.pays(), ("i1", *types), launch.write, lambda: ["false", *zeros(op.args[-1].ty)])
     return w.choose(done, types, lambda: values, here)
+
+
+def tiles_of(w: Writer, m: str, n: str) -> str:
+    """How many tiles a product of m x n elements has."""
+    return w.mul(*(w.let(f"udiv i64 {w.add(length, str(SIDE - 1))}, {SIDE}") for length in (m, n)))
 
 
 class _Product(Launching):
@@ -140,8 +145,7 @@ class _Product(Launching):
             return []
 
         def tiles() -> Values:
-            sides = [w.let(f"udiv i64 {w.add(n, str(SIDE - 1))}, {SIDE}") for n in (self.m, self.n)]
-            self.launch(f"matmul_{ty}", f"matmul_{ty}", w.mul(w.mul(*sides), "256"), params)
+            self.launch(f"matmul_{ty}", f"matmul_{ty}", w.mul(tiles_of(w, self.m, self.n), "256"), params)
             return []
 
         w.choose(w.let(f"icmp ule i64 {elements}, {FEW_ELEMENTS}"), (), dots, large)

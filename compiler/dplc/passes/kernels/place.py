@@ -178,8 +178,8 @@ def looks(op: f.Op) -> bool:
 
 
 def may_be_launched(op: f.Op) -> bool:
-    """True for products of matrices for which devices have kernels."""
-    return op.op.startswith("matmul") and elem_of(op.args[-1].ty) in (f.F32, f.F64)
+    """True for products of matrices and convolutions for which devices have kernels."""
+    return op.op.startswith(("matmul", "conv2d")) and elem_of(op.args[0].ty) in (f.F32, f.F64)
 
 
 def holds_others(args: tuple[f.Atom, ...]) -> bool:

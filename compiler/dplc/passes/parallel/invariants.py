@@ -76,6 +76,7 @@ class _Invariants:
         atoms_: dict[str, f.Atom] = {}
         for bind, column in zip(wanted, columns, strict=True):
             x = self.b.var("x", bind.vars[0].ty)
+            self.own.add(x.name)  # inner loops may not take it out of this one
             reads.append(f.Bind((x,), f.Op("index", (column, index), (("unchecked", True),))))
             atoms_[bind.vars[0].name] = x
         still = [alone[name] for name in used if name in alone and name not in atoms_]

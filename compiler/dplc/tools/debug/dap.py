@@ -25,6 +25,7 @@ from dpl.eval.code.sites import shown_name
 from dpl.eval.derivatives.derive import is_float
 from dpl.eval.values.structure import leaves
 from dpl.eval.values.value import Value
+from dpl.garbage import collecting
 from dpl.render import short
 
 from dplc.stack import on_large_stack
@@ -67,7 +68,8 @@ def serve() -> int:
     server = Server(of_process())
     reader = threading.Thread(target=server.read, daemon=True)
     reader.start()
-    return server.work()
+    with collecting(False):
+        return server.work()
 
 
 class Output:

@@ -10,6 +10,7 @@ from typing import TextIO
 import click
 from dpl.debug.breakpoints import Refused
 from dpl.debug.debugger import Debugger
+from dpl.garbage import collecting
 from dpl.syntax.load import read
 
 from dplc.pipeline import Context, compile_to
@@ -58,7 +59,8 @@ def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequen
         console = Console(debugger, say)
         on_large_stack(lambda: prepared(console, breaks, watches, at), stop)
     commands = scripted(script) if script else piped() if alone else typed(console)
-    return converse(console, commands, alone, stop)
+    with collecting(False):
+        return converse(console, commands, alone, stop)
 
 
 def say(text: str) -> None:
