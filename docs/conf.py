@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dpl import resources
 from dpl.highlight import DplLexer
+from dplc.tools.doc import finder
 from dplc.tools.doc.contents import library_pages
 from dplc.tools.doc.markdown import as_markdown, errors, index
 from sphinx.application import Sphinx
@@ -23,9 +24,9 @@ extensions = ["myst_parser"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 html_theme = "furo"
-html_static_path = ["_static"]
+html_static_path = ["_static", str(finder.NEAR)]
 html_css_files = ["book.css"]
-html_js_files = [("keys.js", {"defer": "defer"})]
+html_js_files = [(name, {"defer": "defer"}) for name in ("keys.js", "near.js", "search.js")]
 html_theme_options = {"sidebar_hide_name": False, "source_directory": "docs/"}
 html_show_copyright = False
 suppress_warnings = ["toc.not_included"]  # a new page is built before the index names it

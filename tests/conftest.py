@@ -35,7 +35,10 @@ ENGINES = pytest.mark.parametrize(
 )
 
 # Files of tests that take many seconds each.
-LONG = ("tests/doubt", "tests/test_house", "tests/unit/tools/test_repl", "tests/agree/test_jets", "tests/cost")
+LONG = (
+    "tests/doubt", "tests/test_house", "tests/unit/tools/test_repl", "tests/agree/test_jets", "tests/cost",
+    "tests/outside/test_executables",
+)  # fmt: skip
 
 NUMBER = re.compile(r"(?<![\w.])-?(?:\d+(?:\.\d*)?(?:e[+-]?\d+)?|inf|nan)(?![\w])")
 

@@ -25,8 +25,10 @@ RUN = ("DPL_INTERPRET", "DPL_OPTIMISE")  # settings of a run, on which nothing t
 
 # Modules that are loaded besides those of a compilation.
 SHARED = (
-    "dpl.eval.run", "dplc.bytecode", "dplc.cli", "dplc.commands", "dplc.machine.run.cache", "dplc.machine.run.program",
-    "dplc.tools.check", "dplc.tools.dump", "dplc.tools.process", "dplc.tools.report", "dplc.tools.streams", "numpy",
+    "dpl.columns", "dpl.debug.engine", "dpl.eval.run", "dpl.render", "dplc.bytecode", "dplc.cli", "dplc.commands",
+    "dplc.machine.failure.trace", "dplc.machine.run.cache", "dplc.machine.run.program", "dplc.tools.check",
+    "dplc.tools.dump", "dplc.tools.first_tier", "dplc.tools.process", "dplc.tools.report", "dplc.tools.streams",
+    "numpy", "unicodedata",
 )  # fmt: skip
 
 

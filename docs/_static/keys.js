@@ -21,3 +21,13 @@ for (const label of document.querySelectorAll("label.nav-overlay-icon, label.toc
   box.addEventListener("change", tell);
   tell();
 }
+
+// Headings of the navigation have a level, and what scrolls sideways can be scrolled by keyboard.
+for (const caption of document.querySelectorAll(".caption[role=heading]")) caption.setAttribute("aria-level", "2");
+const scrolled = () => {
+  for (const block of document.querySelectorAll(".highlight pre")) {
+    if (block.scrollWidth > block.clientWidth) block.tabIndex = 0; else block.removeAttribute("tabindex");
+  }
+};
+addEventListener("load", scrolled);
+addEventListener("resize", scrolled);

@@ -55,8 +55,10 @@ const show = (number) => {
   now = Math.min(Math.max(number, 0), steps.length - 1);
   $("title").textContent = `${now + 1}. ${steps[now].title}`;
   $("words").innerHTML = steps[now].text;
-  $("before").disabled = now === 0;
-  $("next").disabled = now === steps.length - 1;
+  const [before, next] = [$("before"), $("next")], asked = document.activeElement;
+  before.disabled = now === 0;
+  next.disabled = now === steps.length - 1;
+  if (asked.disabled) (before.disabled ? next : before).focus();  // the keyboard's place is kept
   page.show(steps[now].program);
 };
 const go = (number) => { location.hash = String(number + 1); };

@@ -180,6 +180,7 @@ def described(variable: Variable, frame: Frame) -> dict[str, str]:
     value = debugger.describer.brief(variable.value, variable.ty)
     try:
         derivative = debugger.describer.brief(*debugger.derivative(variable.name, frame))
+        derivative = "" if derivative == "<fun>" else derivative
     except (DplError, Refused):
         derivative = ""
     return {"name": variable.name, "value": value, "derivative": derivative}

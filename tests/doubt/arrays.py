@@ -248,6 +248,9 @@ def vector(h: Hole) -> str:
             if h.often(70):
                 return f"scatter_add {h()} [{h.index(n)}, {n - 1}] {h(array(FLOAT, 2))}"
             i = h.named("i", INT)  # so many that a device does it, which adds in groups
+            if h.often(30):
+                s = h.fresh("s")  # which is read while it is added to
+                return f"(let {s} = {h()} in scatter_add {s} [for {i[0]} < {n} -> ({i[0]} * {i[0]} + 1) % {n}] {s})"
             return f"scatter_add {h()} [for {i[0]} < 40 -> ({i[0]} * {i[0]} + 1) % {n}] {h(array(FLOAT, 40))}"
         case 7:
             x, y = h.fresh("a"), h.fresh("x")

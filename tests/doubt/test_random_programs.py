@@ -59,7 +59,7 @@ def share(verdicts: Counter[str], verdict: str) -> float:
     return 100 * sum(n for name, n in verdicts.items() if name.startswith(verdict)) / verdicts.total()
 
 
-@pytest.mark.parametrize("batch", [pytest.param(k, marks=[pytest.mark.slow] if k % 2 else []) for k in range(BATCHES)])
+@pytest.mark.parametrize("batch", range(BATCHES))
 def test_programs(batch: int) -> None:
     """One batch of ten as LLVM optimises it."""
     verdicts = doubt(batch, EACH, SMALL, NATIVE if batch % 10 else OPTIMISED)

@@ -28,9 +28,11 @@ from dplc.ad.tangents.shape_check import has_form
 from dplc.ad.tangents.symbolic_zeros import NO_ZEROS, Zeros
 from dplc.ad.tangents.types import Series, Tangents
 from dplc.flat import term as f
+from dplc.flat.known_sizes import known_sizes
 from dplc.flat.retype import Retype
 from dplc.flat.walk import every
 from dplc.passes import NeedsInterpreter
+from dplc.passes.parallel.scatters import adding
 from dplc.passes.simplify.simplify import has_at_most, on_numbers, simplified
 
 SHORT = 64  # operations of a derivative that is differentiated in line
@@ -76,6 +78,7 @@ class Derivatives(ABC):
     def __init__(self, program: f.Program, supply: f.Supply) -> None:
         self.program = program
         self.supply = supply
+        self.sizes = known_sizes(program)
         self.sites = {ad.site: ad for fn in program.fns.values() for ad in sites(fn) if ad.mode in ("vjp", "pullback")}
         self._given = set(program.fns)
         self.roots = {ad.fn for ad in self.sites.values()}
@@ -136,10 +139,11 @@ class Derivatives(ABC):
         return done
 
     def differentiable(self, name: str, span: Span | None = None) -> f.Fn:
-        """The body to differentiate: operations are expanded into others that have derivatives."""
+        """The body to differentiate: operations are expanded into others that have derivatives.  What loops add at
+        places that an array tells is added, as the derivative of that needs no copy of the sums before each step."""
         fn = self.body(name, span)
         if name not in self._expanded:
-            self._expanded[name] = expanded(self.opened(fn), self.supply)
+            self._expanded[name] = expanded(adding(self.opened(fn), self.supply), self.supply)
         return self._expanded[name]
 
     def opened(self, fn: f.Fn) -> f.Fn:

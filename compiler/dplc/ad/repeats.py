@@ -145,7 +145,7 @@ def operation(op: f.Op) -> int | None:
     if not row.quiet:
         return None
     if row.elementwise:
-        each = 0 if row.cheap or is_square(op) else QUICK if row.quick else SLOW
+        each = 0 if row.cheap or is_square(op) or is_low_bits(op) else QUICK if row.quick else SLOW
         rank = max(map(rank_of, (a.ty for a in op.args)), default=0)
         return CELL + LENGTH**rank * (1 + each) if rank else each
     if row.cheap:
@@ -160,6 +160,12 @@ def operation(op: f.Op) -> int | None:
 def is_square(op: f.Op) -> bool:
     """True for a power that is a product of few factors."""
     return op.op == "powi" and isinstance(op.args[1], f.Const) and op.args[1].value in (1, 2, 3, 4)
+
+
+def is_low_bits(op: f.Op) -> bool:
+    """True for a remainder that is the lowest bits of a number."""
+    by = op.args[-1].value if isinstance(op.args[-1], f.Const) else 0
+    return op.op == "mod" and isinstance(by, int) and by > 0 and by & (by - 1) == 0
 
 
 def changes_others(rhs: f.Rhs) -> bool:

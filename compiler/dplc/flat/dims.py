@@ -30,6 +30,7 @@ class Dims:
         self.found: dict[tuple[str, int], Dim] = dict(known)
         self.numbered = {root(name) for name, _ in known}  # the values of whose lengths some are or were known numbers
         self.results = results or {}
+        self.varying: set[tuple[str, int]] = set()  # dimensions of states for which an assumption was dropped
         self.block(body)
 
     def of(self, array: f.Atom, k: int) -> Dim | None:
@@ -46,25 +47,30 @@ class Dims:
 
     def block(self, block: f.Block) -> None:
         for bind in block.binds:
-            match bind.rhs:
-                case f.Op() as op:
-                    made = OPS[op.op].dims
-                    for var in bind.vars:
-                        for k in range(rank_of(var.ty)):
-                            self.set(var.name, k, made(self.of, op, rank_of(var.ty), k))
-                case f.For() | f.While():
-                    self.loop(bind, bind.rhs)
-                case f.Call(fn) if known := self.results.get(fn):
-                    self.called(bind.vars, known)
-                case f.TupMake(items):
-                    for i, item in enumerate(items):
-                        self.moved(item, path(bind.vars[0].name, i))
-                case f.TupGet(f.Var(name), i):
-                    self.moved(f.Var(path(name, i), bind.vars[0].ty), bind.vars[0].name)
-                case rhs:
-                    for inner in blocks(rhs):
-                        self.block(inner)
-                    self.joined(bind)
+            rhs = bind.rhs
+            if isinstance(rhs, f.Op):
+                for var in bind.vars:
+                    if isinstance(var.ty, f.Arr):
+                        self.op(var, rhs)
+            elif isinstance(rhs, f.TupGet):
+                if isinstance(rhs.tup, f.Var):
+                    self.moved(path(rhs.tup.name, rhs.index), bind.vars[0].ty, bind.vars[0].name)
+            elif isinstance(rhs, f.TupMake):
+                for i, item in enumerate(rhs.items):
+                    self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(bind.vars[0].name, i))
+            elif isinstance(rhs, f.For | f.While):
+                self.loop(bind, rhs)
+            elif isinstance(rhs, f.Call) and (known := self.results.get(rhs.fn)):
+                self.called(bind.vars, known)
+            else:
+                for inner in blocks(rhs):
+                    self.block(inner)
+                self.joined(bind)
+
+    def op(self, var: f.Var, op: f.Op) -> None:
+        made, rank = OPS[op.op].dims, rank_of(var.ty)
+        for k in range(rank):
+            self.set(var.name, k, made(self.of, op, rank, k))
 
     def set(self, name: str, k: int, dim: Dim | None) -> None:
         if dim is None:
@@ -82,13 +88,12 @@ class Dims:
                     if (there, k) in known:
                         self.set(here, k, known[there, k])
 
-    def moved(self, source: f.Atom, name: str) -> None:
+    def moved(self, source: str, ty: f.Type, name: str) -> None:
         """Gives the numbers known of a value, or of the parts of a tuple, to the value of that name, and no others: the
         body of a loop may have been seen before, under an assumption that was dropped."""
-        old_name = source.name if isinstance(source, f.Var) else ""
-        if root(old_name) not in self.numbered and root(name) not in self.numbered:
+        if isinstance(ty, f.Num) or not self.numbered or self.numbered.isdisjoint((root(source), root(name))):
             return
-        for (old, rank), (new, _) in zip(parts(old_name, source.ty), parts(name, source.ty), strict=True):
+        for (old, rank), (new, _) in zip(parts(source, ty), parts(name, ty), strict=True):
             for k in range(rank):
                 known = self.found.get((old, k))
                 self.set(new, k, known if isinstance(known, f.Const) else None)
@@ -124,6 +129,7 @@ class Dims:
         keys = [
             (i, k) for i, s in enumerate(loop.state) for k in range(rank_of(s.ty)) if isinstance(loop.inits[i], f.Var)
         ]
+        keys = [key for key in keys if (loop.state[key[0]].name, key[1]) not in self.varying]
         while True:
             for i, k in keys:
                 self.set(loop.state[i].name, k, self.of(loop.inits[i], k))
@@ -134,6 +140,7 @@ class Dims:
                 break
             for i, k in keys:
                 self.set(loop.state[i].name, k, None)
+            self.varying |= {(loop.state[i].name, k) for i, k in keys if (i, k) not in kept}
             keys = kept
         for i, var in enumerate(bind.vars):
             for k in range(rank_of(var.ty)):

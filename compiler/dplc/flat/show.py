@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from dplc.flat import term as f
 
@@ -35,11 +36,13 @@ def show(program: f.Program) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+@lru_cache(maxsize=1 << 16)
 def name(text: str) -> str:
     """A name as a word, or else in backticks."""
     return text if WORD.fullmatch(text) and not CONSTANT.fullmatch(text) else f"`{text}`"
 
 
+@lru_cache(maxsize=1 << 12)
 def show_type(ty: f.Type) -> str:
     match ty:
         case f.Num(num):

@@ -26,7 +26,7 @@ from dplc.flat import term as f
 from dplc.flat import verify as types
 from dplc.flat.ops.table import OPS
 from dplc.flat.show import bind_head
-from dplc.flat.walk import binders
+from dplc.flat.walk import binders, overwritten
 
 Token = int
 
@@ -217,10 +217,9 @@ class _Fn:
         self.frames.pop()
 
     def par(self, par: f.Par) -> None:
-        """The points may read the targets that the Par consumes."""
-        targets = self.of(out.target for out in par.outs if out.target is not None)
-        self.consume(targets)
-        readable = set(targets) - self.lent
+        """The points may read the targets that the Par consumes, if it keeps values there."""
+        self.consume(self.of(out.target for out in par.outs if out.target is not None))
+        readable = set(self.of(overwritten(par))) - self.lent
         self.lent |= readable
         self.loop(binders(par), (), par.body)
         self.lent -= readable

@@ -81,6 +81,12 @@ BINDERS: dict[type, Callable[[Any], tuple[f.Var, ...]]] = {
 }
 
 
+def overwritten(rhs: f.Rhs) -> list[f.Atom]:
+    """The arrays whose elements a Par replaces, if they have no other owner; its points may read them."""
+    outs = rhs.outs if isinstance(rhs, f.Par) else ()
+    return [out.target for out in outs if out.kind == "keep" and out.target is not None]
+
+
 def accumulators(par: f.Par) -> tuple[f.Var, ...]:
     """What the body of a Par calls the arrays that it adds to."""
     return tuple([out.acc for out in par.outs if out.acc is not None])

@@ -45,6 +45,9 @@ def shown(page: str) -> str:
     return "\n".join(lines)
 
 
-def heading(kind: str, *command: str) -> str:
-    """What stands over a program: its kind, and the command that shows the message, if it is not the usual one."""
+def heading(kind: str = "", *command: str) -> str:
+    """What stands over commands of a shell, or over a program: its kind, and the command that shows the message, if it
+    is not the usual one."""
+    if not kind:
+        return "this shows it:"
     return f"{kind}, with  dpl {' '.join(command)}:" if len(command) > 1 else f"{kind}:"

@@ -90,16 +90,12 @@ def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
     globals_ = {item.name: item for item in program.items if isinstance(item, Def)}
     known: dict[int, Dependence | None] = {}
     for item in program.items:
-        locals_: dict[str, Term] = {}
+        locals_ = local_functions(item.body)
         stack = [item.body]
         while stack:
             t = stack.pop()
             stack += subterms(t)
             match t:
-                case term.Let(name=name, rhs=term.Lam() as rhs):
-                    locals_[name] = rhs
-                case term.LetRec(bindings=bindings):
-                    locals_.update(bindings)
                 case term.App(span, _, term.Var(name=operator), f) if operator in OPERATORS:
                     yield from judge(Analysis(globals_, program.library, locals_), f, span, own, known)
                 case term.Prim(span, _, "jvp" | "vjp", (f, *_)):
@@ -128,7 +124,26 @@ def judge(
         yield message(name, f.param, result, span, own)
 
 
-def reach(f: term.Lam, globals_: Mapping[str, Def], library: Mapping[str, Def]) -> list[tuple[str, Dependence | None]]:
+def local_functions(body: Term) -> dict[str, Term]:
+    """The functions that are bound within a term, by name."""
+    found: dict[str, Term] = {}
+    stack = [body]
+    while stack:
+        t = stack.pop()
+        stack += subterms(t)
+        match t:
+            case term.Let(name=name, rhs=term.Lam() as rhs):
+                found[name] = rhs
+            case term.LetRec(bindings=bindings):
+                found.update(bindings)
+            case _:
+                pass
+    return found
+
+
+def reach(
+    f: term.Lam, globals_: Mapping[str, Def], library: Mapping[str, Def], locals_: Mapping[str, Term]
+) -> list[tuple[str, Dependence | None]]:
     """The arguments of a function that hold floats, each with how the result depends on it: None if that is not
     known."""
     names, inner = list[tuple[str, bool]](), f
@@ -137,7 +152,7 @@ def reach(f: term.Lam, globals_: Mapping[str, Def], library: Mapping[str, Def]) 
         names.append((inner.param.partition(".")[0], has_float(inner.ty.arg) and not isinstance(inner.ty.arg, ty.Fn)))
         inner = inner.body
     return [
-        (name, Analysis(globals_, library, {}).attempt(f, number, len(names)))
+        (name, Analysis(globals_, library, locals_).attempt(f, number, len(names)))
         for number, (name, is_smooth) in enumerate(names)
         if is_smooth
     ]

@@ -20,8 +20,9 @@ from dpl.source import Source, Span
 from dpl.types.activity import NONE, variables
 
 FEW = 16
-FORWARD = ("Prelude.diff", "Ad.diff")
-REVERSE = ("Prelude.grad", "Ad.grad")
+FORWARD = ("Prelude.diff", "Ad.diff", "Ad.diff'")
+REVERSE = ("Prelude.grad", "Prelude.value_and_grad", "Ad.grad", "Ad.grad'")
+DIRECTIONAL = ("Ad.gradv", "Ad.gradv'", "Ad.jacobianv", "Ad.jacobianv'")
 MAPS = ("Prelude.map", "Array.map", "List.map")
 
 
@@ -71,10 +72,19 @@ def is_derivative(t: term.App | term.Prim) -> bool:
     match t:
         case term.App(fn=term.App(fn=term.Var(name=name))):
             return name in FORWARD or name in REVERSE
-        case term.Prim(op=op):
-            return op == "jvp"
         case _:
-            return False
+            return directional(t) is not None
+
+
+def directional(t: Term) -> tuple[Term, Term, Term] | None:
+    """The function, the point and the direction of a derivative in a direction."""
+    match t:
+        case term.Prim(op="jvp", args=(f, point, direction)):
+            return f, point, direction
+        case term.App(fn=term.App(fn=term.App(fn=term.Var(name=name), arg=f), arg=point), arg=direction):
+            return (f, point, direction) if name in DIRECTIONAL else None
+        case _:
+            return None
 
 
 def bound(t: Term) -> Iterator[str]:
@@ -111,7 +121,8 @@ def is_partial(t: Term, index: str, changing: set[str]) -> bool:
             used = uses(f)
             places = sum(is_place(part, moved, index) for part in within(f))
             return is_number(inner.ty) and changes_by(index, f, changing) and used[index] == used[moved] == places
-        case term.Prim(op="jvp", args=(f, point, direction)):
+        case _ if found := directional(t):
+            f, point, direction = found
             same = not (uses(f) + uses(point)).keys() & (changing - set(bound(f)) - set(bound(point)))
             is_one = isinstance(f.ty, ty.Fn) and is_number(f.ty.result) and isinstance(point.ty, ty.Arr)
             return is_one and same and changes_by(index, direction, changing)

@@ -67,6 +67,8 @@ def test_hover_tells_which_arguments_derivatives_reach(client: Client) -> None:
     client.open("")
     assert hover(client, "let |f x y = x * floor y").endswith("derivatives reach `x`; not `y` (only through `floor`)")
     assert hover(client, "let |f (k : int) (x : float) = x ** k").endswith("derivatives reach `x`")
+    inner = "let f w =\n  let |g x y = w * x * floor y in\n  g 1.0 2.0"
+    assert hover(client, inner).endswith("derivatives reach `x`; not `y` (only through `floor`)")
     assert hover(client, "let |f x = sign x").endswith("derivatives do not reach `x` (only through `sign`)")
     assert "derivatives" not in hover(client, "let |f (x : float) = x > 1.0")
     assert "derivatives" not in hover(client, "let f x = let |y = x * 2.0 in y")
@@ -199,6 +201,11 @@ def test_completion_knows_types_and_what_may_come_next(client: Client) -> None:
     assert "sum" in labels(client, 'let s = $"total {su|')
     for nothing in ('let s = "su|', "-- su|", "(* su|", 'let s = "su|"'):
         assert labels(client, nothing) == {}
+
+
+def test_a_request_with_wrong_parameters_is_refused(client: Client) -> None:
+    with pytest.raises(RuntimeError, match="the parameters of textDocument/hover lack a part"):
+        client.ask("textDocument/hover", position={"line": "one", "character": 0})
 
 
 def test_names_of_other_modules(client: Client, tmp_path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +54,19 @@ def test_page(dpl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: Path) 
             run = dpl(*command[:1], *choice, file, DPL_STACK="64", cwd=tmp_path)
             assert set(re.findall(r"(?:error|warning)\[(.....)\]", run.stderr)) == wanted, run.stderr
             assert run.returncode == (bool(wanted) and page.stem != "W0601"), run.stderr
+
+
+COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SHOWN = [page for page in PAGES if COMMANDS.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SHOWN, ids=lambda p: p.stem)
+def test_commands_of_a_page(tmp_path: Path, page: Path) -> None:
+    (commands,) = COMMANDS.findall(page.read_text(encoding="utf-8"))
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    run = subprocess.run(["bash", "-c", commands], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert run.returncode and f"error[{page.stem}]" in run.stderr, run.stderr
 
 
 def codes(file: Path) -> set[str]:

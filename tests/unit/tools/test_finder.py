@@ -30,7 +30,9 @@ WORDS = {
     "read csv": "Data.read_csv",
 }
 SCRIPT = "const [entries, queries] = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
-SCRIPT += "console.log(JSON.stringify(queries.map((q) => find(entries, q).map((e) => e.name))));"
+SCRIPT += "const found = (q) => find(entries, q).length ? find(entries, q) : near(entries, q);"
+SCRIPT += "console.log(JSON.stringify(queries.map((q) => found(q).map((e) => e.name))));"
+MISTYPED = {"linspce": "Array.linspace", "cumusm": "cumsum", "softmx": "softmax", "Linalg.invrese": "Linalg.inverse"}
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is missing")
@@ -41,13 +43,16 @@ def test_the_search_in_a_page_finds_what_the_command_finds(tmp_path: Path) -> No
         {"name": k.name, "type": show_scheme(k.scheme), "doc": k.doc, "also": others.get(k.name, [])} for k in known
     ]
     script = tmp_path / "find.js"
-    script.write_text(finder.SCRIPT.read_text(encoding="utf-8") + SCRIPT, encoding="utf-8")
-    asked = json.dumps([entries, [*QUERIES, *WORDS]])
+    parts = [finder.NEAR.read_text(encoding="utf-8"), finder.SCRIPT.read_text(encoding="utf-8"), SCRIPT]
+    script.write_text("".join(parts), encoding="utf-8")
+    asked = json.dumps([entries, [*QUERIES, *WORDS, *MISTYPED]])
     run = subprocess.run(["node", script], input=asked, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     answers = json.loads(run.stdout)
     for query, found in zip(QUERIES, answers, strict=False):
         wanted = [k.name for k in search(query, known)]
         assert found[0] == wanted[0] and set(found) == set(wanted), query
-    for (query, best), found in zip(WORDS.items(), answers[len(QUERIES) :], strict=True):
+    for (query, best), found in zip(MISTYPED.items(), answers[-len(MISTYPED) :], strict=True):
+        assert found[0] == best, query
+    for (query, best), found in zip(WORDS.items(), answers[len(QUERIES) :], strict=False):
         assert found[0] == best == search(query, known)[0].name

@@ -27,7 +27,7 @@ from dplc.ad.reverse import residuals
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, either
 from dplc.flat import term as f
-from dplc.flat.dims import Dims, dims_of
+from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -138,7 +138,7 @@ class Reverse:
         """f.fwd, f.bwd, and the zeros of the accumulators that f.bwd returns.  The residual is a tuple.  It is of the
         data type `box` if calls inside need one (`Derivatives.boxed`), or if it is `WIDE`."""
         self.register(fn)
-        self.sizes, self.box = dims_of(fn.body), box
+        self.sizes, self.box = self.d.sizes.dims(fn), box
         self.changing = set(changing(fn.body))
         self.root = fn.name in self.d.roots
         tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, int_(1))
@@ -232,14 +232,17 @@ class Reverse:
         return repeats.READ if self.as_long(tape, home, var) else repeats.FAR
 
     def as_long(self, tape: Tape, home: Tape, array: f.Var) -> bool:
-        """True if a loop from `tape` outwards to `home` has as many steps as the array has elements."""
+        """True if a loop from `tape` outwards to `home` has as many steps as the array has elements; or, as far as is
+        known, all of these loops."""
         lengths = [self.length(self.sizes.of(array, k)) for k in range(rank_of(array.ty))]
+        long = 0
         inner: Tape | None = tape
         while inner is not None and inner is not home:
             if inner.runs is not Runs.ONCE and self.length(inner.count) in lengths:
                 return True
+            long += inner.runs is Runs.POINTS and not isinstance(inner.count, f.Const)
             inner = inner.around
-        return False
+        return long >= len(lengths)
 
     def length(self, dim: Dim | None) -> Dim | None:
         """The dimension that a number is, if it was measured, give or take a constant."""

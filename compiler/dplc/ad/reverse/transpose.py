@@ -61,7 +61,7 @@ def cast(r: Reverse, b: Builder, op: f.Op, y: f.Var, c: f.Atom) -> f.Atom:
 
 def sum_to(r: Reverse, b: Builder, op: f.Op, y: f.Var, c: f.Atom) -> f.Atom:
     for k in reversed(range(rank_of(op.args[0].ty) - rank_of(y.ty))):
-        c = b.op("fill", r.dim(op.args[0], k), c)
+        c = b.op("fill", r.dim(op.args[0], k), c, unchecked=True)
     return c
 
 
@@ -259,7 +259,8 @@ def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
 TRANSPOSES: dict[str, Transpose] = {
     "cast": to_first(cast), "copy": to_all(0), "transpose": to_first(lambda r, b, op, y, c: b.op("transpose", c)),
     "reshape": to_first(lambda r, b, op, y, c: b.op("reshape", c, *r.dims(op.args[0]))),
-    "sum": to_first(lambda r, b, op, y, c: b.op("fill", r.dim(op.args[0], 0), c)), "sum_to": to_first(sum_to),
+    "sum": to_first(lambda r, b, op, y, c: b.op("fill", r.dim(op.args[0], 0), c, unchecked=True)),
+    "sum_to": to_first(sum_to),
     "fill": lambda r, scope, op, y, ct: give_sum(r, scope, op.args[1], ct),
     "index": lambda r, scope, op, y, ct: at_index(r, scope, op.args[0], ct, op.args[1:]),
     "slice": lambda r, scope, op, y, ct: at_slice(r, scope, op.args[0], ct, op.args[1]),

@@ -29,7 +29,7 @@ from dpl.diagnostics import Bug
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.walk import accumulators, blocks
+from dplc.flat.walk import accumulators, blocks, overwritten
 from dplc.passes.memory import borrow
 from dplc.passes.memory.late_updates import late_updates
 from dplc.passes.memory.owners import Owners, Token, operands
@@ -77,6 +77,8 @@ class _Counter:
         if isinstance(bind.rhs, f.TupMake | f.TupGet):
             return [bind]
         made = [t for var in bind.vars for t in self.owners.tokens[var.name]]
+        if not made and isinstance(bind.rhs, f.Op) and not any(map(self.owners.of_atom, bind.rhs.args)):
+            return [bind]  # numbers of numbers, as most bindings
         unused = [t for t in made if t not in live]
         live.difference_update(made)
         consumed, used = operands(bind.rhs, self.borrowed)
@@ -149,12 +151,13 @@ class _Counter:
 
     def loop(self, loop: f.For | f.While | f.Par) -> tuple[f.Rhs, set[Token]]:
         """A loop, and the tokens that it borrows from outside: they are live throughout its body.  The points of a Par
-        may read a target that it consumes."""
+        may read a target of values that they keep, though the Par consumes it: each reads its own element.  A target
+        that points add to has another owner if they read it, and so is copied."""
         state = accumulators(loop) if isinstance(loop, f.Par) else loop.state
         own = frozenset(t for var in state for t in self.owners.tokens[var.name])
-        targets = operands(loop, self.borrowed)[0] if isinstance(loop, f.Par) else []
-        outer = self.free(loop) - own - {t for atom in targets for t in self.owners.of_atom(atom)}
-        body, live = self.block(loop.body, outer | {t for atom in targets for t in self.owners.of_atom(atom)})
+        targets = {t for atom in overwritten(loop) for t in self.owners.of_atom(atom)}
+        outer = self.free(loop) - own - targets
+        body, live = self.block(loop.body, outer | targets)
         body = _begin(self.drops(own - live), body)
         if isinstance(loop, f.While):
             cond, _ = self.block(loop.cond, outer | own)

@@ -31,6 +31,7 @@ from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import every, with_body
 from dplc.narrow import expect_type
 from dplc.passes.parallel.fission import parted
+from dplc.passes.parallel.kept_additions import kept_first
 from dplc.passes.parallel.nests import with_nests
 from dplc.passes.parallel.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
 from dplc.passes.parallel.stencils import stencil
@@ -70,7 +71,17 @@ class _Inverter:
             return made
         parts = parted(bind, par, self.lengths, self.supply)
         made = None if parts is None else self.inverted(parts.adds, expect_type(f.Par, parts.adds.rhs))
-        return None if parts is None or made is None else [parts.keeps, *made]
+        if parts is None or made is None:
+            return self.kept(bind, par)
+        return [parts.keeps, *made]
+
+    def kept(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """A stencil whose additions under conditions, or of what is much to compute, are kept first."""
+        parts = kept_first(bind, par, self.affine, self.supply)
+        if parts is None:
+            return None
+        made = stencil(parts.adds, expect_type(f.Par, parts.adds.rhs), self.affine, self.supply)
+        return None if made is None else [parts.keeps, *made]
 
     def whole(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         return self.nest(bind, par) or stencil(bind, par, self.affine, self.supply)

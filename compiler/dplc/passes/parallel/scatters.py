@@ -8,7 +8,8 @@
       yield s' }                                     yield s' }
 
 So are rows of few numbers, which are written as a whole.  On the host the steps keep their order; a device adds up what
-groups of them add.  Places that are computed are left alone: what is added there may become sums in another order.
+groups of them add.  What is differentiated is changed before that: then the cotangents are read, which has no order.
+Places that are computed are left alone: what is added there may become sums in another order.
 """
 
 from __future__ import annotations
@@ -27,9 +28,13 @@ from dplc.narrow import expect_type
 def scatters(program: f.Program) -> f.Program:
     """The program, in which such loops add."""
     supply = supply_for(program)
-    fns = {name: with_body(fn, _block(fn.body, supply)) if any(map(_may_add, every(fn.body))) else fn
-           for name, fn in program.fns.items()}  # fmt: skip
+    fns = {name: adding(fn, supply) for name, fn in program.fns.items()}
     return program if all(fns[name] is fn for name, fn in program.fns.items()) else replace(program, fns=fns)
+
+
+def adding(fn: f.Fn, supply: f.Supply) -> f.Fn:
+    """The function, in which such loops add."""
+    return with_body(fn, _block(fn.body, supply)) if any(map(_may_add, every(fn.body))) else fn
 
 
 def _may_add(bind: f.Bind) -> bool:

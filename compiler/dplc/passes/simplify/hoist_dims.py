@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dplc.flat import term as f
 from dplc.flat.dims import Dims, dims_of
-from dplc.flat.walk import binders, changed, every, rebuild, unchanged, with_binds, with_body, with_rhs
+from dplc.flat.walk import BLOCKS, binders, changed, every, rebuild, unchanged, with_binds, with_body, with_rhs
 
 
 def hoist_dims(fn: f.Fn, supply: f.Supply, dims: Dims | None = None) -> f.Fn:
@@ -81,6 +81,8 @@ class _Hoister:
         return with_binds(block, binds, changed(block.results, self.atom))
 
     def rhs(self, rhs: f.Rhs) -> f.Rhs:
+        if type(rhs) not in BLOCKS:
+            return rebuild(rhs, self.atom, unchanged, unchanged)
         match rhs:
             case f.Switch(scrutinee, cases, default):
                 inner = []

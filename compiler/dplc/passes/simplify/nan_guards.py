@@ -6,7 +6,12 @@
 
 Derivatives guard every product with a tangent that may be a symbolic zero (`ad/rules/bulk.py`).  Code after a predicted
 branch need not wait for it, as it would for a selection: dependence chains of tangents become half as long.  The bodies
-of parallel loops without control are left as they are, to be vectorised; so are blocks with many guards.
+of parallel loops without control are left without branches, to be vectorised; so are blocks with many guards. A product
+with the tangent is zero or NaN there, so zero is selected without asking for NaN, which is one instruction of a vector:
+
+    y = select m 0.0 p,  p = mul t x                    =>        b = ne t 0.0;  y = select b p 0.0
+
+But points that are computed in lanes first leave out the guards that they know (`machine/emit/varying.py`).
 
 Several guards of a block have one branch (`guards_together.py`).
 """
@@ -24,6 +29,7 @@ from dplc.passes.simplify.guards_together import Guard, last_uses, stretches
 PLAIN = f.Op | f.TupMake | f.TupGet
 MANY = 32  # guards of a block that stay selections: wide code does not wait, and LLVM takes long for small blocks
 MANY_TOGETHER = 256
+DEEP = 4  # factors that are looked for
 FEW = 2  # guards that have a branch each
 
 
@@ -40,6 +46,7 @@ class _Brancher:
         self.supply = supply
         self.defs = {b.vars[0].name: b.rhs for b in every(fn.body) if isinstance(b.rhs, f.Op) and len(b.vars) == 1}
         self.lanes = False  # in a loop whose points may be lanes (`machine/emit/varying.py`)
+        self.kept = False  # in a loop that only keeps what it computes: guards of lanes are left out there
         self.changed = False
 
     def function(self, fn: f.Fn) -> f.Fn:
@@ -50,7 +57,7 @@ class _Brancher:
         guards = {bind.vars[0].name: found for bind in block.binds if (found := self.guarded(bind.rhs))}
         inner = [self.inside(bind) for bind in block.binds]
         if not guards or len(guards) > (MANY if self.lanes else MANY_TOGETHER):
-            return with_binds(block, inner)
+            return self.without_questions(with_binds(block, inner))
         self.changed = True
         if self.lanes or len(guards) <= FEW:
             return with_binds(block, self.alone(inner, guards))
@@ -67,13 +74,53 @@ class _Brancher:
         """The binding with its inner blocks changed."""
         if not isinstance(bind.rhs, f.Par):
             return with_rhs(bind, with_blocks(bind.rhs, self.block))
-        body, outer = bind.rhs.body, self.lanes
+        body = bind.rhs.body
         if all(isinstance(b.rhs, PLAIN) for b in body.binds):
-            return bind
+            return with_rhs(bind, with_blocks(bind.rhs, self.without_questions))
+        outer = self.lanes, self.kept
         self.lanes = not any(isinstance(b.rhs, f.While | f.Call) for b in every(body))
+        self.kept |= all(out.kind == "keep" for out in bind.rhs.outs)
         changed = with_rhs(bind, with_blocks(bind.rhs, self.block))
-        self.lanes = outer
+        self.lanes, self.kept = outer
         return changed
+
+    def without_questions(self, block: f.Block) -> f.Block:
+        """Guards of products with what may be zero are selections that do not ask for NaN."""
+        done: list[f.Bind] = []
+        present: dict[str, f.Var] = {}  # whether a tangent is not zero, by its name
+        for bind in block.binds:
+            guard = None if self.kept else self.guarded(bind.rhs)
+            tangent = None if guard is None else self.scaled(guard)
+            if guard is None or tangent is None:
+                done.append(bind)
+                continue
+            self.changed = True
+            if tangent.name not in present:
+                present[tangent.name] = f.Var(self.supply.fresh("ne"), f.BOOL)
+                done.append(f.Bind((present[tangent.name],), replace(guard.zero, op="ne")))
+            zero = f.Const(0.0, guard.part.ty)
+            done.append(with_rhs(bind, f.Op("select", (present[tangent.name], guard.part, zero))))
+        return with_binds(block, done)
+
+    def scaled(self, guard: Guard) -> f.Var | None:
+        """The tangent that may be zero, if what is guarded is a product with it."""
+        match guard.zero:
+            case f.Op("eq", (f.Var() as tangent, f.Const(0.0))) if self.scales(guard.part, tangent, DEEP):
+                return tangent
+            case _:
+                return None
+
+    def scales(self, part: f.Atom, tangent: f.Atom, deep: int) -> bool:
+        """True if a number is a product with the tangent: where that is zero, it is zero or NaN."""
+        if part == tangent:
+            return True
+        match self.defs.get(part.name) if deep and isinstance(part, f.Var) else None:
+            case f.Op("mul", (a, b)):
+                return self.scales(a, tangent, deep - 1) or self.scales(b, tangent, deep - 1)
+            case f.Op("div", (a, _)) | f.Op("neg", (a,)):
+                return self.scales(a, tangent, deep - 1)
+            case _:
+                return False
 
     def guarded(self, rhs: f.Rhs) -> Guard | None:
         """A guard; None if the right-hand side is something else."""

@@ -55,7 +55,7 @@ def pure(op: f.Op) -> bool:
         case Fails.ZERO:
             return f.is_float(elem_of(op.args[0].ty)) or bool(op.attr("ring"))
         case Fails.COUNT:
-            return natural(op.args[0])
+            return natural(op.args[0]) or bool(op.attr("unchecked"))
         case Fails.BOUNDS | Fails.VALUES:
             return bool(op.attr("unchecked"))
         case _:

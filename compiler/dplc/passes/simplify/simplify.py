@@ -44,7 +44,7 @@ from dplc.flat.walk import (
     with_rhs,
 )
 from dplc.passes.simplify.dead_code import drop_unused
-from dplc.passes.simplify.fold import fold
+from dplc.passes.simplify.fold import fold, is_null
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import droppable, movable, shareable
@@ -353,9 +353,16 @@ class _Simplifier:
                 self.known[var.name] = ends[0][k]
             elif isinstance(rhs, f.If) and [end[k] for end in ends] == [f.Const(True, f.BOOL), f.Const(False, f.BOOL)]:
                 self.known[var.name] = rhs.cond
+            elif isinstance(rhs, f.If) and is_null(ends[0][k]) and self.asks(rhs.cond, ends[1][k]):
+                self.known[var.name] = ends[1][k]
         if vars_ and all(var.name in self.known for var in vars_) and not any(block.binds for block in blocks(rhs)):
             return
         self.put(bind, out)
+
+    def asks(self, cond: f.Atom, atom: f.Atom) -> bool:
+        """True if a condition says whether an atom is null."""
+        made = self.defs.get(cond.name) if isinstance(cond, f.Var) else None
+        return isinstance(made, f.Op) and made.op == "is_null" and made.args[0] == atom
 
     def outside(self, atom: f.Atom, rhs: f.Rhs) -> bool:
         """True if an atom is visible outside a right-hand side."""

@@ -157,10 +157,20 @@ function find(entries, query) {
     .slice(0, 60).map(([, entry]) => entry);
 }
 
+// Names that a typing mistake may have meant: one letter in three or four may be wrong.
+function near(entries, query) {
+  const asked = query.toLowerCase(), most = Math.max(1, Math.floor(asked.length / 3.5));
+  return entries.map((entry) => {
+    const name = entry.name.toLowerCase();
+    return [Math.min(distance(name, asked), distance(name.split(".").pop(), asked)), entry];
+  }).filter(([wrong]) => wrong <= most).sort(([a], [b]) => a - b).slice(0, 8).map(([, entry]) => entry);
+}
+
 function begin(entries) {
   const field = document.getElementById("finder"), list = document.getElementById("found");
   const show = () => {
-    const query = field.value.trim(), found = query ? find(entries, query) : [];
+    const query = field.value.trim(), exact = query ? find(entries, query) : [];
+    const found = exact.length ? exact : query ? near(entries, query) : [];
     list.replaceChildren(...found.map((entry) => {
       const row = document.createElement("li"), link = document.createElement("a");
       const code = document.createElement("code"), doc = document.createElement("span");
@@ -170,6 +180,7 @@ function begin(entries) {
       return row;
     }));
     if (query && !found.length) list.textContent = "nothing found";
+    if (found.length && !exact.length) list.prepend("nothing found with these words; did you mean:");
   };
   field.addEventListener("input", show);
   const asked = new URLSearchParams(location.search).get("find");

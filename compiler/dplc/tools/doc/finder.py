@@ -1,4 +1,5 @@
-"""A field on a page that finds what modules offer, by name, by word, or by type: `finder.js` beside it."""
+"""A field on a page that finds what modules offer, by name, by word, or by type: `finder.js` beside it.
+What is mistyped finds names that are near (`near.js`)."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from dplc.tools.doc.contents import Page
 from dplc.tools.search import meant
 
 SCRIPT = Path(__file__).with_suffix(".js")
+NEAR = SCRIPT.with_name("near.js")  # the book's own search has it, too
 
 
 def finder(pages: Sequence[Page]) -> str:
@@ -31,7 +33,7 @@ def finder(pages: Sequence[Page]) -> str:
         for entry in section.entries
     ]
     known = json.dumps(entries, ensure_ascii=False).replace("</", "<\\/")
-    script = SCRIPT.read_text(encoding="utf-8")
+    script = NEAR.read_text(encoding="utf-8") + SCRIPT.read_text(encoding="utf-8")
     label = "a name, a word, or a type such as  &#39;a list -> int"
     return (
         f'<input id="finder" type="search" autocomplete="off" aria-label="find" placeholder="{label}">'

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
+from pygls.protocol import LanguageServerProtocol
 
 from dplc.tools.messages import LONGEST, is_deep
 
@@ -32,6 +35,20 @@ class Input:
         log.error(why)
         self.closed = True
         return b""
+
+
+class Protocol(LanguageServerProtocol):
+    """The library's, but a request with malformed parameters is answered."""
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException:
+            number = data.get("id")
+            if isinstance(number, int | str) and "method" in data:
+                refusal = JsonRpcInvalidParams(f"the parameters of {data['method']} lack a part, or have a wrong one")
+                self._send_response(number, None, refusal.to_response_error())
+            raise
 
 
 class Lines(logging.Formatter):

@@ -25,7 +25,7 @@ from pygls.lsp.server import LanguageServer
 
 from dplc import VERSION
 from dplc.tools.lsp.features import colours, completion, hints, hover, navigate, outline, problems, signature
-from dplc.tools.lsp.input import Input, Lines
+from dplc.tools.lsp.input import Input, Lines, Protocol
 from dplc.tools.lsp.text.documents import Document, Workspace
 
 PAUSE = 0.15  # seconds without typing, after which diagnostics are published
@@ -36,7 +36,7 @@ log = logging.getLogger("dpl")
 
 class Server(LanguageServer):
     def __init__(self) -> None:
-        super().__init__("dpl", VERSION, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
+        super().__init__("dpl", VERSION, lsp.TextDocumentSyncKind.Full, protocol_cls=Protocol)
         self.documents = Workspace()
         self.waiting: dict[str, asyncio.TimerHandle] = {}
         self.leaving: asyncio.TimerHandle | None = None

@@ -12,7 +12,7 @@ from dpl.core import term
 from dpl.core.walk import subterms
 from dpl.node import record
 from dpl.prims import TABLE
-from dpl.types.activity import Dependence, has_float, reach
+from dpl.types.activity import Dependence, has_float, local_functions, reach
 from dpl.types.library import library
 
 from dplc.tools.lsp.text.documents import Document
@@ -25,20 +25,33 @@ MOST = 200  # costs that are remembered
 def about(document: Document, target: Target | None) -> list[str]:
     """Lines for a hover over the name of a function whose result holds floats; none for other names."""
     found = definition(document, target)
-    if found is None or not isinstance(found.body, term.Lam):
+    body, around = found.body if found else None, dict[str, term.Term]()
+    if isinstance(target, Symbol) and target.scope is not None:
+        body, around = local(document, target)
+    if not isinstance(body, term.Lam):
         return []
-    result: term.Term = found.body
+    result: term.Term = body
     while isinstance(result, term.Lam):
         result = result.body
     if not has_float(result.ty):
         return []
-    arguments = reach(found.body, globals_of(document), library().definitions)
+    arguments = reach(body, globals_of(document), library().definitions, around)
     if not arguments:
         return []
     told = [f"derivatives {in_words(arguments)}"]
-    if any(d is None or d.active for _, d in arguments) and (cost := cost_of(document, target)):
+    if found and any(d is None or d.active for _, d in arguments) and (cost := cost_of(document, target)):
         told.append(cost)
     return told
+
+
+def local(document: Document, symbol: Symbol) -> tuple[term.Term | None, dict[str, term.Term]]:
+    """The core of a function within a declaration, and all functions there."""
+    for item in document.found(document.book.page_of(symbol.span.start)).items:
+        around = local_functions(item.body)
+        for name, f in around.items():
+            if name.partition(".")[0] == symbol.name and f.span.start == symbol.span.start:
+                return f, around
+    return None, {}
 
 
 def definition(document: Document, target: Target | None) -> term.Def | None:
