@@ -19,8 +19,10 @@ from dpl.syntax.type_tree import Size, SizeNum, SizeVar, TyArray, TyFun, TyName,
 from dpl.types.library import library
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.solve import constraints, sizes
+from dpl.types.solve.kinds import contents
 from dpl.types.solve.scheme import Scheme
 from dpl.types.state.env import TYPES, Constructor, Exports, Primitive, Value
+from dpl.types.state.unbound import nearest
 
 WORD = re.compile(r"[^\W_]+")
 NAME = re.compile(r"[A-Za-z_][\w.']*")
@@ -80,10 +82,7 @@ def consists(data: Data) -> str:
     """What a data type consists of: its fields with their types, or its constructors."""
     if not data.fields:
         return "a data type: " + " | ".join(name for name, _ in data.cases)
-    [(_, inner)] = data.cases
-    assert inner is not None
-    types = inner.items if isinstance(inner, t.Tup) and len(data.fields) > 1 else (inner,)
-    fields = (f"{name} : {show_scheme(Scheme(data.params, ty))}" for name, ty in zip(data.fields, types, strict=True))
+    fields = (f"{name} : {show_scheme(Scheme(data.params, ty))}" for name, ty in contents(data))
     return "a record: { " + "; ".join(fields) + " }"
 
 
@@ -117,6 +116,15 @@ def named(name: str, known: Iterable[Known]) -> list[Known]:
 
 
 # ---- by words -------------------------------------------------------------------------------------------------------
+
+
+def near(name: str, known: Iterable[Known]) -> list[str]:
+    """The values whose names, here or in another system, differ from this one by a typing error."""
+    everything = list(known)
+    others = nearest(name, [*table()["same"], *table()["like"]])
+    meant_by = [one for other in others for one in named(other, everything)]
+    own = nearest(name, [one.last for one in everything])
+    return [one.name for one in everything if one.last in own] or [one.name for one in meant_by]
 
 
 def by_words(query: str, known: list[Known]) -> list[tuple[float, Known]]:

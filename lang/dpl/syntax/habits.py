@@ -130,13 +130,14 @@ def _after_dot(place: Place) -> Diagnostic | None:
             title = "operators have no qualified names"
             return place.error("E0106", title, f"take them all into scope:  open {module}", *helps)
         case "LPAR" | "LSQB" | "INDEX":
-            return place.error("E0106", "an element of an array is taken without a dot", "write  xs[i]")
+            of_each = ("a function of each element:  map f xs",) if place.token.kind == "LPAR" else ()
+            return place.error("E0106", "an element of an array is taken without a dot", "write  xs[i]", *of_each)
         case "INT" | "FLOAT":
             return place.error(
                 "E0106", "parts of a tuple have no numbers", "take it apart:  let (a, b) = pair", "or use fst and snd"
             )
         case "UPPER":
-            ours = table()["fields"].get(place.token.value, "")
+            ours = table()["fields"].get(place.token.value, "") or table()["same"].get(place.token.value, "")
             helps = (f"here it is written  {ours}",) if ours else ()
             return place.error("E0101", "the name of a field begins with a small letter", *helps)
         case _:

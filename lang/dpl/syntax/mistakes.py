@@ -247,6 +247,11 @@ def _comma(place: Place) -> Diagnostic | None:
             return place.error("E0101", "expected `;`, found `,`", "a list has semicolons, an array commas")
         case "(":
             help_ = "several steps for one part of a tuple are put in parentheses:  ((a; b), c)"
+            sign = place.inside(":>", ":", "(")
+            if sign != "(":
+                start = next(span.end for word, span in place.unfinished() if word == "(")
+                part = place.source.text[start : place.before.end]
+                help_ = f"the type of one part is put in parentheses:  (({part}), b)"
             return place.error("E0101", "expected `)`, found `,`", help_)
         case _:
             pass
@@ -310,6 +315,15 @@ def _else_or_then(place: Place) -> Diagnostic | None:
     return None
 
 
+def _nameless_test(place: Place) -> Diagnostic | None:
+    """The name of a test without quotes: `expect odd = ...`."""
+    if place.before.kind != "EXPECT" or place.token.kind not in ("LOWER", "UPPER"):
+        return None
+    at, name = place.span(place.token), place.token.value
+    error = place.error("E0101", "a test has its name in quotes", f'expect "{name}" = e')
+    return replace(error, edits=(Edit(at, f'"{name}"'),))
+
+
 def _loop(place: Place) -> Diagnostic | None:
     if place.token.value in ("<", "in", "while", "do") and place.due("=") and place.inside("loop", "let") == "loop":
         ways = ("loop s = s0 for i < n do e", "for what a step does:  loop _ = () for i < n do print i")
@@ -353,10 +367,15 @@ def _annotation(place: Place) -> Diagnostic | None:
     if place.token.kind == "COLON" and place.before.kind == "LOWER" and place.inside("(", "[", "{") == "{":
         edit = Edit(place.span(place.token), " =")
         return replace(place.error("E0101", "expected `=`, found `:`", "a record:  { x = 1; y = 2 }"), edits=(edit,))
-    counts = "INT" in (place.before.kind, place.after.kind) and place.inside("[", "(", "{", "for") in ("[", "for")
+    about, ends = place.inside("[", "(", "{", "for"), (place.before.kind, place.after.kind)
+    counts = "INT" in ends and (about in ("[", "for") or ends == ("INT", "INT"))
     if place.token.kind == "COLON" and counts and not place.due(":"):
         ways = ("the numbers below 10:  range 10", "those from 1 to 9:  [for i < 9 -> i + 1]")
         return place.error("E0106", "there are no ranges with colons", *ways)
+    if place.token.value == ":>" and place.due(":"):
+        help_ = "`:>` claims the type of an expression:  (e :> t)"
+        error = place.error("E0101", "the type of what is named here follows `:`", help_)
+        return replace(error, edits=(Edit(place.span(place.token), ":"),))
     if place.token.kind in ("COLON", "__ANON_3") and not place.due(":"):
         sign = place.token.value
         return place.error(
@@ -380,6 +399,7 @@ SLIPS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _bar,
     _braces,
     _else_or_then,
+    _nameless_test,
     _let_without_in,
     _top_level,
     _loop,

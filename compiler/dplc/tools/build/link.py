@@ -49,7 +49,7 @@ def link(code: bytes, name: str, target: Target, wish: Wish, sites: Sites) -> by
             capture_output=True, text=True, errors="replace", check=False,
         )  # fmt: skip
         if run.returncode:
-            raise failed(run.stderr, sites, command)
+            raise failed(run, sites, command)
         return made.read_bytes()
 
 
@@ -94,12 +94,13 @@ def options(target: Target, wish: Wish, name: str) -> list[str]:
     return chosen
 
 
-def failed(said: str, sites: Sites, command: Sequence[str]) -> DplError:
-    for symbol in UNDEFINED.findall(said):
+def failed(run: subprocess.CompletedProcess[str], sites: Sites, command: Sequence[str]) -> DplError:
+    for symbol in UNDEFINED.findall(run.stderr):
         if symbol in sites.externs:
             return missing(symbol, sites)
-    lines = [line for line in said.strip().split("\n") if line.strip()] or ["without saying why"]
-    return DplError.at("E0571", f"`{' '.join(command)}` could not link the program: {lines[-1].strip()}")
+    lines = [line.strip() for line in run.stderr.splitlines() if line.strip()]
+    why = lines[-1] if lines else f"it ended with exit code {run.returncode}, and said nothing"
+    return DplError.at("E0571", f"`{' '.join(command)}` could not link the program: {why}")
 
 
 def put(out: Path, data: bytes, executable: bool = False) -> None:

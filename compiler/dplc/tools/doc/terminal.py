@@ -10,7 +10,7 @@ from dpl.types.library import library
 from dpl.types.messages.pretty import show_scheme
 
 from dplc.tools.doc.contents import Page, library_pages
-from dplc.tools.search import Known, known_in, named, told
+from dplc.tools.search import Known, known_in, named, near, told
 
 
 def print_search(query: str) -> int:
@@ -30,9 +30,12 @@ def print_names(names: Sequence[str]) -> int:
 
 
 def found(name: str) -> list[Known]:
-    known = named(name, known_in(library().modules))
+    everything = list(known_in(library().modules))
+    known = named(name, everything)
     if not known:
-        raise click.ClickException(f"there is no module or value `{name}`; words are found by  dpl doc --search")
+        meant = f"did you mean  {' or '.join(close[:2])} ?" if (close := near(name, everything)) else ""
+        way = meant or "words are found by  dpl doc --search"
+        raise click.ClickException(f"there is no module or value `{name}`; {way}")
     return known
 
 

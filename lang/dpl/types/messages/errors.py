@@ -118,12 +118,15 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             helps=(why.ways() if why else ()) or conversions(actual, expected),
         )
     if actual is expected or clash.right not in NUMERIC:
+        wanted = PHRASES[clash.right].partition(" (")[0] if type(prune(expected)) is Meta else wanted
+        labels = why.labels(wanted) if why else ()
         return cx.fail(
             class_code(clash.right),
             f"{p.type(clash.left)} is not {PHRASES[clash.right]}",
             span,
             note=f"{shown} here",
             labels=both(span, labels, class_labels(clash)),
+            helps=held(cx, p, clash.left),
         )
     if clash.right == "real" and type(prune(actual)) is ty.Arr:
         sizes, number = dimensions(actual)
@@ -133,6 +136,16 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             wanted, helps = "an array of floats", ("make floats of the integers:  map float xs",) * (len(sizes) == 1)
         return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=f"{place} {shown}", helps=helps)
     return None
+
+
+def held(cx, p: Printer, t) -> tuple[str, ...]:
+    """A help that names the field or constructor of a declared type that holds a function or a reference."""
+    t = prune(t)
+    if type(t) is not ty.Con or not (found := cx.solver.kinds.holder(t)):
+        return ()
+    names, inside = found
+    what = "a function" if type(inside) is ty.Fn else "a reference"
+    return (f"{p.type(t)} holds {what}:  {'.'.join(names)} : {p.type(inside)}",)
 
 
 def compared(p: Printer, actual, expected) -> tuple[tuple[str, str], ...]:

@@ -102,6 +102,10 @@ def is_reference(t) -> bool:
     return type(t) is ty.Con and t.name == "ref"
 
 
+def is_option(t) -> bool:
+    return type(t) is ty.Con and t.name == "Prelude.option"
+
+
 def conversions(actual, expected) -> tuple[str, ...]:
     """Helps for two types that clash: how to convert one to the other."""
     a, e = prune(actual), prune(expected)
@@ -112,6 +116,10 @@ def conversions(actual, expected) -> tuple[str, ...]:
         return ("the content of a reference:  !r",)
     if is_reference(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
         return ("a reference is made by  ref e  and changed by  r := e",)
+    if is_option(a) and type(e) is not Meta and not is_option(e):
+        return taken_apart(a)
+    if is_option(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
+        return ("what is there is an option as  Some e",)
     if (type(a) is ty.Fn) != (type(e) is ty.Fn) and type(a) is ty.Fn and type(e) is not Meta:
         return ("this is a function: is an argument missing?",)
     if a == ty.STRING and (phrase(e) or e in NUMBERS):
@@ -165,9 +173,11 @@ def taken_apart(t) -> tuple[str, ...]:
             return (f"take it apart:  let ({', '.join(f'x{i}' for i in range(1, len(items) + 1))}) = t",)
         case ty.STRING:
             return ("a part of a string:  String.slice 0 1 s", "its code points:  (String.codes s)[0]")
+        case ty.Con("Map.map"):
+            return ("the value of a key:  match Map.find k m with | Some v -> ... | None -> ...",)
         case ty.Con("list"):
             return ("use `List.nth`, or `List.to_array` first",)
-        case ty.Con("Prelude.option"):
+        case _ if is_option(t):
             return ("take it apart:  match x with | Some y -> ... | None -> ...",)
         case _:
             return ()

@@ -14,6 +14,7 @@ from dpl.types.messages.parts import (
     OF_INT,
     both,
     conversions,
+    is_option,
     is_reference,
     is_sequence,
     number_of_string,
@@ -21,6 +22,7 @@ from dpl.types.messages.parts import (
     printer,
     size_helps,
     size_labels,
+    taken_apart,
 )  # fmt: skip
 from dpl.types.messages.pretty import Printer
 from dpl.types.solve.constraints import Constraint
@@ -151,6 +153,10 @@ def no_number(t, constraint: Constraint, span: Span) -> tuple[str, ...]:
         return (number_of_string(constraint.extra in ty.INTS),)
     if t == ty.UNIT:
         return ("what a function is given is put in parentheses:  print (a + b)",)
+    if is_option(t):
+        whole = re.fullmatch(r"Some\s+(\S+)", constraint.operands[0].text)
+        of_whole = (f"of the whole:  Some ({whole[1]} {span.text} ...)",) if whole else ()
+        return (*taken_apart(t), *of_whole)
     return ("the content of a reference:  !r",) if is_reference(t) else ()
 
 

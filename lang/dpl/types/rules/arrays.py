@@ -13,7 +13,7 @@ from dpl.core.walk import subterms
 from dpl.diagnostics import Diagnostic
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.parts import Why, printer, taken_apart
+from dpl.types.messages.parts import Why, phrase, printer, taken_apart
 from dpl.types.rules.counts import extent, inner_size_of, size_of
 from dpl.types.rules.expressions import elements
 from dpl.types.rules.patterns import bind_pattern
@@ -127,7 +127,8 @@ def every(cx: Context, e: tree.Comprehension, k: int, hint: Type | None) -> term
 
 def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -> term.Term:
     """The array for `for x in xs`, built by index."""
-    elem, size = element_type(cx, source)
+    count = f"to count from 0:  [for {pattern.span.text} < {source.span.text} -> e]"
+    elem, size = element_type(cx, source, count)
     name, index = cx.unique("source"), cx.unique("k")
     xs = term.Var(span, source.ty, name)
     item = term.Prim(span, elem, "index", (xs, term.Var(span, ty.I64, index)))
@@ -144,15 +145,17 @@ def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -
     return term.Let(e.span, built.ty, name, (), source, built)
 
 
-def element_type(cx: Context, a: term.Term) -> tuple[Type, ty.Size]:
-    """The element type and size of an array.  Raises an error if `a` cannot be an array."""
+def element_type(cx: Context, a: term.Term, of_number: str = "") -> tuple[Type, ty.Size]:
+    """The element type and size of an array.  Raises an error if `a` cannot be an array; `of_number` is a way out if it
+    is a number."""
     t = prune(a.ty)
+    ways = (of_number,) if of_number and (t == ty.I64 or phrase(t) == "a number") else taken_apart(t)
     if type(t) is not ty.Arr:
         if type(t) in (ty.Con, ty.Tup, ty.Fn):
             title = f"an array is wanted here, not {printer(cx).type(t)}"
-            raise cx.fail("E0213", title, a.span, helps=taken_apart(t))
+            raise cx.fail("E0213", title, a.span, helps=ways)
         wanted = ty.Arr(cx.solver.fresh(), cx.solver.size())
-        cx.unify(t, wanted, a.span, Why("an array"))
+        cx.unify(t, wanted, a.span, Why("an array", help=ways[0] if ways else ""))
         t = wanted
     return t.elem, t.size
 

@@ -214,7 +214,8 @@ def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tu
     if name == "assert":
         return (f"with a reason:  if not {written(last)} then error {written(extra)}",), ()
     if given == 1 and name and isinstance(last, tree.Var):
-        return (f"if `{written(last)}` is to be called first:  {name} ({written(last)} {written(extra)})",), ()
+        call = " ".join(written(arg.value) for arg in args)
+        return (f"if `{written(last)}` is to be called first:  {name} ({call})",), ()
     if name == "print":
         return (f"several values:  print ({', '.join(written(arg.value) for arg in args)})",), ()
     return (), ()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from dpl.core import ty
 from dpl.core.term import Data
-from dpl.types.solve.meta import Meta, prune
+from dpl.types.solve.meta import Meta, Type, prune
 
 NUMBERS = frozenset(ty.INTS + ty.FLOATS)
 SCALARS = {"num": NUMBERS, "real": frozenset(ty.FLOATS), "integer": frozenset(ty.INTS)}
@@ -89,6 +89,27 @@ class Kinds:
                 pass
         return False
 
+    def holder(self, t, seen: frozenset[str] = frozenset()) -> tuple[tuple[str, ...], Type] | None:
+        """The function or reference inside a type, and the names of the fields and constructors on the way to it."""
+        match t:
+            case ty.Con("ref", _) | ty.Fn():
+                return (), t
+            case ty.Con(name, args):
+                data = self.datas.get(name)
+                inner = contents(data) if data is not None and name not in seen else ()
+                steps = [*inner, *(("", a) for a in args if not isinstance(a, ty.Size))]
+            case ty.Tup(items):
+                steps = [("", i) for i in items]
+            case ty.Arr(elem, _):
+                steps = [("", elem)]
+            case _:
+                return None
+        inside = seen | {t.name} if type(t) is ty.Con else seen
+        for step, part in steps:
+            if found := self.holder(prune(part), inside):
+                return ((step, *found[0]) if step else found[0]), found[1]
+        return None
+
     def has_float(self, t, seen: frozenset[str] = frozenset()) -> bool | None:
         """True if there is a float inside, False if not, None if unknown parts decide it."""
         match prune(t):
@@ -109,3 +130,13 @@ class Kinds:
             case _:
                 return False
         return True if True in answers else None if None in answers else False
+
+
+def contents(data: Data) -> list[tuple[str, Type]]:
+    """What a declared type holds: the names of its fields or constructors, and the types there."""
+    if not data.fields:
+        return [(name, arg) for name, arg in data.cases if arg is not None]
+    [(_, inner)] = data.cases
+    assert inner is not None
+    types = inner.items if type(inner) is ty.Tup and len(data.fields) > 1 else (inner,)
+    return list(zip(data.fields, types, strict=True))

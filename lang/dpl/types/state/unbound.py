@@ -62,10 +62,9 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
     if not way.helps and kind == "field":
         way = Way(owners(cx, name))
     if not way.helps:
-        scope, others = known(cx, kind)
-        way = Way(suggest(name, scope, others if kind != "constructor" or name in others else {}))
+        way = mistyped(cx, kind, name, span)
     if not way.helps and kind == "constructor":
-        way = Way(constructors(cx, name, wanted))
+        way = Way(named_arguments(name, span) or constructors(cx, name, wanted))
     if not way.helps and kind == "field":
         way = Way((f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
     labels = (Label(below, f"`{name}` is declared below"),) if below is not None else ()
@@ -84,6 +83,8 @@ def misread(cx, name: str, span: Span) -> Way:
     """Suggestions for misreadings: Python's `f"{x}"`, `y = 1` as a step of its own, `let mut x`, `point { x = 1 }`."""
     text, line = span.source.text, span.source.line(span.line)
     following = text[span.end :]
+    if helps := named_arguments(name, span):
+        return Way(helps)
     if following.startswith('"') and name in ("f", "r", "b", "u", "s"):
         edits = (Edit(span, "$"),) if name in ("f", "s") else ()
         return Way(('a string has no letter before it; with values in it:  $"x = {x}"',), edits)
@@ -96,6 +97,17 @@ def misread(cx, name: str, span: Span) -> Way:
     if line.strip() == line[line.find(name) :].strip() and re.match(r"\s*=[^=]", text[span.end :]):
         return Way((f"to name a value:  let {name} = e in ...",))
     return Way()
+
+
+def named_arguments(name: str, span: Span) -> tuple[str, ...]:
+    """Helps for `f(x=1.0)`, at its function or at the name of an argument."""
+    text = span.source.text
+    if called := re.match(r"\(\s*([a-z]\w*)\s*=[^=]", text[span.end :]):
+        return (f"arguments have no names; a record has:  {{ {called[1]} = ...; ... }}",)
+    in_call = re.search(r"\w(?<!\bif)(?<!\bwhen) ?\(([^()]*,)?\s*$", text[: span.start])
+    if in_call and re.match(r"\s*=[^=]", text[span.end :]):
+        return (f"arguments have no names, and `=` compares; a record has names:  {{ {name} = ...; ... }}",)
+    return ()
 
 
 def constructors(cx, name: str, wanted: Type | None) -> tuple[str, ...]:
@@ -242,6 +254,14 @@ def suggest(name: str, scope: Iterable[str], others: dict[str, list[str]] | None
     others = others or {}
     close = others.get(name) or nearest(name, scope) or [q for near in nearest(name, others) for q in others[near]]
     return (f"{SUGGESTING}{' or '.join(close[:MOST])} ?",) if close else ()
+
+
+def mistyped(cx, kind: str, name: str, span: Span) -> Way:
+    """Suggestions for a typing error in a name of DPL, or in one of another language."""
+    scope, others = known(cx, kind)
+    helps = suggest(name, scope, others if kind != "constructor" or name in others else {})
+    meant = [] if helps or kind != "value" else nearest(bare(name), plain("same"))
+    return written(plain("same")[meant[0]], span, False) if meant else Way(helps)
 
 
 def suggested(help: str) -> list[str]:
