@@ -208,31 +208,59 @@ def digamma(x: float) -> float:
     return log(x) - 0.5 / x - series + reflected
 
 
-def factorial(n: int) -> float:
-    product = 1.0
-    for i in range(2, n + 1):
-        product *= i
+def trigamma(x: float) -> float:
+    """psi' x.  Reflection leads to x > 0, the recurrence to x >= 8, where the asymptotic series applies (Abramowitz &
+    Stegun 6.4.7, 6.4.6, 6.4.12); the smallest terms are added first."""
+    if x != x or x == -INF or (x <= 0.0 and x == math.floor(x)):
+        return NAN
+    sign, reflected = 1.0, 0.0
+    if x < 0.0:
+        sine = sin(math.pi * (x - math.floor(x + 0.5))) / math.pi
+        sign, reflected = -1.0, fdiv(1.0, sine * sine)
+        x = 1.0 - x
+    steps = -math.floor(x - 8.0) if x < 8.0 else 0
+    inverse = 1.0 / (x + steps)
+    square = inverse * inverse
+    series = 0.0
+    for k in range(9, -1, -1):
+        series = series * square + BERNOULLI[k]
+    total = inverse + (0.5 * square + inverse * (square * series))
+    while steps > 0:
+        steps -= 1
+        total += fdiv(1.0, (x + steps) * (x + steps))
+    return reflected + sign * total
+
+
+def reciprocal_power(n: int, x: float) -> float:
+    """n! / x ** (n + 1), as a product of quotients, which overflows no sooner than the result."""
+    inverse = fdiv(1.0, x)
+    product = inverse
+    for i in range(1, n + 1):
+        product *= i * inverse
     return product
 
 
 def polygamma(n: int, x: float) -> float:
-    """psi^(n)(x), by the recurrence to x >= 20 + n and the asymptotic series (Abramowitz & Stegun 6.4.11).  For n > 0
+    """psi^(n)(x), by the recurrence to x >= 10 + n and the asymptotic series (Abramowitz & Stegun 6.4.11).  For n > 1
     the recurrence replaces reflection, so negative x far from 0 is slow; below -1e6 the result is NaN.  Poles give
     NaN."""
     if n == 0:
         return digamma(x)
-    if x != x or (x <= 0.0 and x == math.floor(x)) or x < -1e6 or n < 0:
+    if n == 1:
+        return trigamma(x)
+    if x != x or n < 0 or x < -1e6 or (x <= 0.0 and x == math.floor(x)):
         return NAN
     shift = 0.0
-    sign = -1.0 if n % 2 == 0 else 1.0
-    product = factorial(n)
-    while x < 20.0 + n:
-        shift += fdiv(sign * product, power(x, n + 1.0))
+    while x < 10.0 + n:
+        shift += reciprocal_power(n, x)
         x += 1.0
-    total = factorial(n - 1) / power(x, float(n)) + product / (2.0 * power(x, n + 1.0))
-    for k, b in enumerate(BERNOULLI, 1):
-        total += b * factorial(2 * k + n - 1) / (factorial(2 * k) * power(x, 2.0 * k + n))
-    return sign * total + shift
+    square = 1.0 / (x * x)
+    rising, series = 1.0, 0.5 * (n / x)
+    for k, b in enumerate(BERNOULLI):
+        rising *= (n + 2 * k) * square * (n + 2 * k + 1) / ((2 * k + 1) * (2 * k + 2))
+        series += b * rising
+    total = shift + reciprocal_power(n - 1, x) * (1.0 + series)
+    return total if n % 2 == 1 else -total
 
 
 def saturate(bits: int, signed: bool):

@@ -14,6 +14,7 @@ from dpl.prims import TABLE
 from dplc.machine.emit import maths
 from dplc.machine.llvm.types import SCALARS
 from library import Loaded, function
+from mpmath import mp, mpf
 
 FLOATS = ("f64", "f32", "f16")
 INTEGERS = ("i64", "i8", "u8", "u64")
@@ -127,8 +128,30 @@ def test_conversions_agree_with_the_table(rows: Loaded, source: str) -> None:
             assert same(arrived(got, target), cast_of(source, target)(x)), (source, target, x)
 
 
+EDGES = (1.0, 0.5, 1e-3, 8.0, 12.0, -2.0, -0.0, 1e-200, 1e200, math.inf, -math.inf, math.nan)
+
+
 def test_polygamma(rows: Loaded) -> None:
     dice = Random(0)
     for _ in range(300):
-        n, x = dice.randrange(7), dice.choice([dice.uniform(-5, 30), 1.0, 0.5, 1e-3, -2.0, math.nan])
+        n, x = dice.randrange(7), dice.choice([dice.uniform(-5, 30), *EDGES])
         assert same(rows["polygamma"](n, x), TABLE["polygamma"].eval(n, x)), (n, x)
+
+
+HARD = (1e-150, 1e-8, 0.5, 1.46163214496836, 3.00387, 7.999999999999999, 8.0, 11.999, 12.0, 40.0, 1e150, -1e-9, -0.5,
+        -17.0124, -1000000.25)  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10])
+def test_polygamma_is_near_the_truth(n: int) -> None:
+    allowed = 4.0 if n == 1 else 16.0  # units of the last place
+    for x in HARD:
+        if n == 1 or 1e-9 < x < 1e10:
+            true = mp.polygamma(n, mpf(x))
+            assert abs(TABLE["polygamma"].eval(n, x) - true) <= allowed * math.ulp(float(true)), (n, x)
+
+
+def test_polygamma_at_the_edges() -> None:
+    trigamma = TABLE["polygamma"].eval
+    assert all(math.isnan(trigamma(n, x)) for n in (1, 2) for x in (0.0, -3.0, -math.inf, math.nan))
+    assert [trigamma(1, x) for x in (math.inf, 1e-200, -1e-200)] == [0.0, math.inf, math.inf]
