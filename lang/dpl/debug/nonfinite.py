@@ -14,7 +14,7 @@ from dpl.debug.points import Place
 from dpl.debug.run import Halt, Run
 from dpl.debug.sweeps import Sweep
 from dpl.eval.values.active import HERE, Active, Dual, Node
-from dpl.eval.values.value import Array, Con, Tagged, Value, number
+from dpl.eval.values.value import Array, Cell, Con, Tagged, Value, number
 from dpl.node import entity
 
 
@@ -104,7 +104,7 @@ class Finite:
     def source(self, bad: float, args: tuple) -> Origin | None:
         """The origin of a bad operand."""
         for arg in args:
-            if kept := self.origins.get(id(arg)):
+            if kept := self.origins.get(id(arg.content if arg.__class__ is Cell else arg)):
                 return kept[1]
         return None
 
@@ -144,7 +144,9 @@ def is_number(value: Value) -> bool:
 
 def first_bad(value: Value) -> tuple[float, int | None] | None:
     """The first number in a value that is not finite, and its index if the value is an array.  For forward mode, a
-    tangent counts."""
+    tangent counts; of a reference, the content."""
+    if value.__class__ is Cell:
+        value = value.content
     if value.__class__ is float:
         return None if isfinite(value) else (value, None)
     if isinstance(value, Tagged):

@@ -247,7 +247,7 @@ def assertions(lexer: Lexer) -> str:
 @pytest.mark.slow
 def test_vs_code_says_what_the_language_says(extension: Path, tmp_path: Path) -> None:
     for path in PROGRAMS:
-        (tmp_path / path.name).write_text(assertions(lexed(path)), encoding="utf-8")
+        (tmp_path / f"{path.parent.name}-{path.name}").write_text(assertions(lexed(path)), encoding="utf-8")
     grammar = "syntaxes/dpl.tmLanguage.json"
     command = ["npx", "vscode-tmgrammar-test", "--compact", "-g", grammar, f"{tmp_path}/*.dp"]
     run = subprocess.run(command, cwd=extension, capture_output=True, text=True, timeout=300)

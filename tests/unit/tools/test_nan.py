@@ -22,7 +22,7 @@ def test_trap(dpl, engine: str, name: str) -> None:
     assert all(text in run.stderr for text in FOUND[name]), run.stderr
 
 
-SHORT = {  # f32 in data of all kinds: records, sums, records of any type
+SHORT = {  # f32 in data of all kinds: records, sums, records of any type; what references hold
     "record": ("type s = { x : f32; n : int }\nlet f (s : s) : s = { x = s.x / (s.x - s.x); n = s.n }\n"
                "do print (f { x = 1.0; n = 0 }).n\n", "infinity from `div`: div 1.0 0.0"),
     "sum": ("type s = Circle of f32 | Box of f16 * float | Nothing\n"
@@ -33,12 +33,19 @@ SHORT = {  # f32 in data of all kinds: records, sums, records of any type
             "do print (f 1.0).n\n", "NaN from `log`: log -1.0"),
     "gradient": ("type p = { x : f32; y : f32 }\nlet norm (p : p) : f32 = sqrt (p.x * p.x + p.y * p.y)\n"
                  "let slope p = grad norm p\ndo print (slope { x = 0.0; y = 0.0 })\n", "the derivative of `sqrt`"),
+    "reference": ("let f (x : float) = ref (log x)\ndo print (if !(f (0.0 - 1.0)) > 0.0 then 1 else 2)\n",
+                  "NaN from `log`: log -1.0"),
+    "references": ("type tree = Leaf | Node of tree * (f32[2] * int) ref * tree\n"
+                   "let rec grow (n : int) (x : f32) : tree =\n"
+                   "  if n = 0 then Leaf else Node (grow (n - 1) (x * 2.0), ref ([x, x / 0.0], n), Leaf)\n"
+                   "let rec size t = match t with Leaf -> 0 | Node (a, _, b) -> 1 + size a + size b\n"
+                   "do print (size (grow 2 1.0))\n", "infinity from `div`: div 2.0 0.0"),
 }  # fmt: skip
 
 
 @ENGINES
 @pytest.mark.parametrize("name", SHORT)
-def test_f32_in_data(dpl, engine: str, name: str, tmp_path: Path) -> None:
+def test_numbers_in_data(dpl, engine: str, name: str, tmp_path: Path) -> None:
     program, found = SHORT[name]
     (tmp_path / "main.dp").write_text(program)
     run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", tmp_path / "main.dp")
@@ -53,12 +60,14 @@ def test_finite_programs_run_as_usual(dpl, engine: str, tmp_path: Path) -> None:
         "let rec least (xs : float[n]) (i : int) (best : float) : float =\n"
         "  if i = n then best else least xs (i + 1) (min best xs[i])\n"
         "let total (xs : float[n]) = sum (map (fun x -> 2.0 * x) xs)\n"
+        "let smallest (xs : float[n]) = let r = ref inf in Array.iter (fun x -> r := min x !r) xs; !r\n"
         "do print (least [3.0, 2.0] 0 inf)\n"
+        "do print (smallest [3.0, 2.0])\n"
         "do print (total [1.0, 2.0])\n"
         "do print (grad total [1.0, 2.0])\n"
     )
     run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", program)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "2.0\n6.0\n[2.0, 2.0]\n", "")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "2.0\n2.0\n6.0\n[2.0, 2.0]\n", "")
 
 
 @ENGINES

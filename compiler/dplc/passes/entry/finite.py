@@ -104,7 +104,7 @@ class Writer:
                     return False
                 case _:
                     pass
-        return "ref" not in found and not found.isdisjoint(t.FLOATS)
+        return not found.isdisjoint(t.FLOATS)
 
 
 def same(ty: t.Ty) -> t.Ty:

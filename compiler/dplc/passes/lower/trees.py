@@ -1,6 +1,7 @@
 """tree_map, tree_map2, tree_leaves, tree_map_words, tree_words -> flat functions, one for each type.
 
-They go over every float, or every number and boolean, in data of any type.
+They go over every float, or every number and boolean, in data of any type.  The leaves of a reference are those of its
+content: programs never ask for them, but the checks of `passes/entry/finite.py` do.
 
     tree_map f (Node (Leaf 1.0, Leaf 2.0))      call mapped.7 f t, which switches, recurses and rebuilds
 
@@ -67,6 +68,8 @@ def has_leaf(up: Lowering, of: Leaves, ty: t.Ty, seen: frozenset = frozenset()) 
         case t.Con(name) if name in up.datas.datas:
             inner = [up.datas.payload(ty, tag) for tag in range(len(up.datas.datas[name].cases))]
             return ty not in seen and any(has_leaf(up, of, p, seen | {ty}) for p in inner if p is not None)
+        case t.Con("ref", (content,)):
+            return has_leaf(up, of, content, seen)
         case t.Con(name):
             return name in of.kinds
         case t.Tup(items):
@@ -185,6 +188,8 @@ def counted(body: Body, of: Leaves, ty: t.Ty, value: Value) -> f.Atom:
     match ty:
         case t.Con(name) if name in of.kinds:
             return integer(1)
+        case t.Con("ref", (content,)):
+            return counted(body, of, content, content_of(b, value))
         case t.Con(name) if up.datas.unboxed(name):
             payload = up.datas.payload(ty, 0)
             return integer(0) if payload is None else counted(body, of, payload, value)
@@ -202,6 +207,10 @@ def counted(body: Body, of: Leaves, ty: t.Ty, value: Value) -> f.Atom:
         case _:
             raise Bug(f"no leaves in {ty}")
     return b.call(fn, (value,), f.I64)
+
+
+def content_of(b: Builder, reference: Value) -> Value:
+    return b.explode(b.op("ref_get", (b.atom(reference),)))
 
 
 def count_array(body: Body, of: Leaves, ty: t.Arr, x: f.Atom) -> f.Atom:
@@ -230,6 +239,8 @@ def stored(body: Body, of: Leaves, ty: t.Ty, value: Value, into: Value, at: Valu
     match ty:
         case t.Con(name) if name in of.kinds:
             return b.op("update", (into, of.given(b, b.atom(value)), at)), b.op("add", (at, integer(1)))
+        case t.Con("ref", (content,)):
+            return stored(body, of, content, content_of(b, value), into, at)
         case t.Con(name) if up.datas.unboxed(name):
             payload = up.datas.payload(ty, 0)
             return (into, at) if payload is None else stored(body, of, payload, value, into, at)
