@@ -69,7 +69,7 @@ def masked(h: Hole) -> str:
     at, large = f"{x[0]}[{i[0]}]", f"{y[0]}[{i[0]}]"
     made = h.one(f"exp (900.0 * {at})", f"1.0 / (0.5 * (abs {at} - {at}))", f"exp ({at} * {at} * 2000.0) * {at}")
     product = f"{large} * {h.one(at, h.apart(FLOAT, i))}"
-    taken = h.one(f"if {large} < 1e300 then {product} else {at}", f"min ({product}) 2.5 * {at}",
+    taken = h.one(f"if {large} < 1e300 then {product} else {at}", f"max (-2.5) (min ({product}) 2.5) * {at}",
                   f"(if abs {large} < 9.0 then {product} else 0.3) * {h.apart(FLOAT, i)}")  # fmt: skip
     arrays = f"let {x[0]} = {h(x[1])} in let {y[0]} = [for {i[0]} < {n} -> {made}] in"
     return f"{arrays} {'' if is_vector(h) else 'sum '}[for {i[0]} < {n} -> {taken}]"
@@ -77,7 +77,7 @@ def masked(h: Hole) -> str:
 
 @rule(2, lambda h: h.ty == FLOAT)
 def column(h: Hole) -> str:
-    """A nest of three loops, whose middle one computes what the innermost one reads, and once more what the outer did."""
+    """A nest of three loops, whose middle one computes what the innermost one reads."""
     a, b, c = (h.writer.below(3) + 2 for _ in range(3))
     (planes, rows), ty = sized(h, a, b)
     of, w, col, one = (h.fresh(stem) for stem in ("g", "w", "col", "one"))
@@ -125,6 +125,7 @@ def places(h: Hole) -> str:
                  f"0.3 * tanh {there}")  # fmt: skip
     steps = f"loop {s[0]} = {s[0]} for {k[0]} < {m} do {{ {s[0]} with [{at}[{k[0]}]] = {there} + {more} }}"
     added = h.one(f"scatter_add {s[0]} {at} {xs[0]}", f"scatter_add {s[0]} {at} (gather {s[0]} {at} * {xs[0]})", steps,
-                  f"(loop {s[0]} = {s[0]} for _ < 2 do tanh (scatter_add {s[0]} {at} (gather {s[0]} {at})))")  # fmt: skip
+                  f"(loop {s[0]} = {s[0]} for _ < 2 do tanh (scatter_add {s[0]} {at} (gather {s[0]} {at})))",
+                  )  # fmt: skip
     given = f"let ({s[0]}, {xs[0]}) = ({h()}, {h(xs[1])}) in"
     return f"let {at} = {made} in {given} {added}"
