@@ -19,6 +19,7 @@ from doubt import (  # noqa: F401  (their rules)
     loops,
     rowless,
     scalars,
+    stencils,
 )  # fmt: skip
 from doubt.scopes import FLOAT, PARAMETER, Declared, Scope, Ty, array, function, list_of, tuple_of
 from doubt.writer import Features, Hole, Writer, literal
@@ -32,6 +33,9 @@ HELPERS = {
     "shrink": loops.SHRINK,
     "hold": loops.HOLD,
     "hold_by": loops.HOLD_BY,
+    "weigh": stencils.MARK,
+    "mark_pairs": stencils.PAIRS,
+    "mark_chain": stencils.CHAIN,
     "twice": "let twice g x = g (g x)",
     "compose": "let compose g h = fun x -> g (h x)",
     "choose": "let choose c x y = if c then x else y",

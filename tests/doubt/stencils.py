@@ -1,0 +1,131 @@
+"""Loops over arrays with borders, masks, columns and places: what becomes parallel loops in gradients."""
+
+from __future__ import annotations
+
+from doubt.arrays import is_matrix, is_vector
+from doubt.scopes import BOOL, FLOAT, INT, array
+from doubt.writer import Hole, rule
+
+MARK = """\
+type mark = Leaf of float | Pair of (mark * mark) | Chain of (float * mark) | Cells of float[?] | Far of mark list
+let rec weigh t =
+  match t with
+  | Leaf x -> x
+  | Pair (a, b) -> let x = weigh a in x * weigh b - 0.1 * x
+  | Chain (x, rest) -> sin x * weigh rest
+  | Cells xs -> sum xs
+  | Far all -> List.fold (fun a t -> a + weigh t) 0.3 all"""
+PAIRS = "let rec mark_pairs n x = if n <= 0 then Leaf x else Pair (mark_pairs (n - 1) (sin x), mark_pairs (n - 2) x)"
+CHAIN = "let rec mark_chain n x = if n <= 0 then Leaf x else Chain (0.7 * x, mark_chain (n - 1) (tanh x))"
+
+
+def sized(h: Hole, *sizes: int) -> tuple[list[str], str]:
+    """What loops count to, and the type of an array that tells it: numbers, or lengths that the call tells."""
+    names = [str(n) for n in sizes] if h.often(50) else [h.fresh("n") for _ in sizes]
+    return names, f"float[{', '.join(names)}]"
+
+
+@rule(3, lambda h: is_matrix(h) or h.ty == FLOAT)
+def grid(h: Hole) -> str:
+    """Steps of a field whose border is another case, as of waves."""
+    n, m = (h.ty.size, h.ty.args[0].size) if is_matrix(h) else (h.writer.below(3) + 3, h.writer.below(3) + 3)
+    (rows, columns), ty = sized(h, n, m)
+    field = array(array(FLOAT, m), n)
+    step, c, u, i, j = (h.fresh(stem) for stem in "gcuij")
+    border = f"{i} = 0 || {j} = 0 || {i} = {rows} - 1 || {j} = {columns} - 1"
+    around = f"{u}[{i} - 1, {j}] + {u}[{i} + 1, {j}] {h.one('+', '*')} {u}[{i}, {j} - 1] - {u}[{i}, {j} + 1]"
+    upwind = f"(if {c}[{i}, {j}] > 0.3 then {u}[{i} - 1, {j}] else sin {u}[{i}, {j} + 1])"
+    inside = h.one(f"0.2 * ({around})", f"0.3 * {upwind} * {u}[{i}, {j}]", f"tanh ({around}) * {upwind}")
+    last = h.one("0.0", f"{u}[{i}, {j}]", h.apart(FLOAT, (i, INT), (j, INT)))
+    point = f"if {border} then {last} else {c}[{i}, {j}] ** 2 * {inside} + {h.apart(FLOAT, (i, INT), (j, INT))}"
+    over = h.one(f"[for {i} < {rows}, {j} < {columns} -> {point}]",
+                 f"[for {i} < {rows} -> [for {j} < {columns} -> {point}]]")  # fmt: skip
+    head = f"let {step} ({c} : {ty}) ({u} : {ty}) = {over} in"
+    wave = f"let {c} = {h(field)} in loop {u} = {h(field)} for _ < {h.writer.below(3) + 1} do {step} {c} {u}"
+    return f"{head} {wave}" if is_matrix(h) else f"{head} sum (map sum ({wave}))"
+
+
+@rule(2, lambda h: is_vector(h) or h.ty == FLOAT)
+def line(h: Hole) -> str:
+    """The same in one dimension, of which ends are read elsewhere or not at all."""
+    n = h.ty.size if is_vector(h) else h.writer.below(4) + 2
+    (count,), ty = sized(h, n)
+    step, u, i, d = (h.fresh(stem) for stem in "guid")
+    first = h.one(f"if {i} > 0 then {u}[{i}] - {u}[{i} - 1] else {h.apart(FLOAT, (i, INT))}",
+                  f"if {i} = 0 then {u}[{count} - 1] else {u}[{i} - 1]",
+                  f"if {i} + 1 < {count} && {u}[{i}] > 0.2 then {u}[{i} + 1] else 0.5")  # fmt: skip
+    point = h.one(f"{u}[{i}] * {d}", f"if {u}[{i}] > 0.4 then sin {u}[{i}] * {d} else {u}[{i}] + {d} ** 2",
+                  f"{u}[{i}] + 0.1 * {d} * {h.apart(FLOAT, (i, INT), (d, FLOAT))}")  # fmt: skip
+    head = f"let {step} ({u} : {ty}) = [for {i} < {count} -> let {d} = {first} in {point}] in"
+    steps = f"loop {u} = {h(array(FLOAT, n))} for _ < {h.writer.below(3) + 1} do {step} {u}"
+    return f"{head} {steps}" if is_vector(h) else f"{head} sum ({steps})"
+
+
+@rule(2, lambda h: is_vector(h) or h.ty == FLOAT)
+def masked(h: Hole) -> str:
+    """Infinities that are computed, then not taken: their products have cotangents that are zero."""
+    n = h.ty.size if is_vector(h) else h.writer.below(3) + 1
+    x, y, i = h.named("x", array(FLOAT, n)), h.named("y", array(FLOAT, n)), h.named("i", INT)
+    at, large = f"{x[0]}[{i[0]}]", f"{y[0]}[{i[0]}]"
+    made = h.one(f"exp (900.0 * {at})", f"1.0 / (0.5 * (abs {at} - {at}))", f"exp ({at} * {at} * 2000.0) * {at}")
+    product = f"{large} * {h.one(at, h.apart(FLOAT, i))}"
+    taken = h.one(f"if {large} < 1e300 then {product} else {at}", f"max (-2.5) (min ({product}) 2.5) * {at}",
+                  f"(if abs {large} < 9.0 then {product} else 0.3) * {h.apart(FLOAT, i)}")  # fmt: skip
+    arrays = f"let {x[0]} = {h(x[1])} in let {y[0]} = [for {i[0]} < {n} -> {made}] in"
+    return f"{arrays} {'' if is_vector(h) else 'sum '}[for {i[0]} < {n} -> {taken}]"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def column(h: Hole) -> str:
+    """A nest of three loops, whose middle one computes what the innermost one reads."""
+    a, b, c = (h.writer.below(3) + 2 for _ in range(3))
+    (planes, rows), ty = sized(h, a, b)
+    of, w, col, one = (h.fresh(stem) for stem in ("g", "w", "col", "one"))
+    k, i, j, p = (h.named(stem, INT) for stem in "kijp")
+    cell = f"{w}[{k[0]}, {i[0]}] * {h.apart(FLOAT, k, p)} + {h.one('0.2', h.apart(FLOAT, p))}"
+    test = h.one(f"{i[0]} <> {j[0]}", f"sin (0.7 * float ({i[0]} + {j[0]})) > 0.1", h.apart(BOOL, i, j))
+    read = f"{col}[{h.one(j[0], f'({i[0]} + {j[0]}) % {c}', h.index(c))}]"
+    point = f"if {test} then {read} * {one} else {h.apart(FLOAT, k, j)}"
+    middle = f"let {col} = [for {p[0]} < {c} -> {cell}] in let {one} = {h.apart(FLOAT, i)} in"
+    inner = f"[for {j[0]} < {c} -> {point}]"
+    whole = h.often(50)
+    nest = f"[for {k[0]} < {planes} -> [for {i[0]} < {rows} -> {middle} {inner if whole else 'sum ' + inner}]]"
+    body = f"sum (map (fun {w} -> sum (map sum {w})) {nest})" if whole else f"sum (map sum {nest})"
+    return f"let {of} ({w} : {ty}) = {body} in {of} {h(array(array(FLOAT, b), a))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def partly_made(h: Hole) -> str:
+    """Of data with more constructors than the program makes, or makes none of."""
+    few = h.writer.below(4)
+    match h.writer.below(6):
+        case 0:
+            return f"weigh (Leaf {h()})"
+        case 1:
+            return f"weigh (mark_pairs {few} {h()})"
+        case 2:
+            return f"weigh (mark_chain {few} {h()})"
+        case 3:
+            return f"weigh (Cells {h(array(FLOAT, few + 1))})"
+        case 4:
+            return f"weigh (Far [mark_chain {few} {h()}; Leaf {h()}])"
+    t = h.fresh("t")
+    return f"List.fold (fun a {t} -> a * weigh {t}) {h()} ([] : mark list)"
+
+
+@rule(2, is_vector)
+def places(h: Hole) -> str:
+    """Added at places, of which some are the same, by a function or by steps, to what is read there."""
+    n, m = h.ty.size, h.one(h.ty.size, 3, 7)
+    at, s, xs, k = h.fresh("at"), h.named("s", h.ty), h.named("xs", array(FLOAT, m)), h.named("k", INT)
+    made = h.one(f"[for {k[0]} < {m} -> ({k[0]} * {k[0]} + 1) % {n}]",
+                 f"[for {k[0]} < {m} -> {h.apart(INT, k)} % {n}]")  # fmt: skip
+    there = f"{s[0]}[{at}[{k[0]}]]"
+    more = h.one(f"{xs[0]}[{k[0]}]", f"2.0 * {xs[0]}[{m} - 1 - {k[0]}]", f"{xs[0]}[{k[0]}] * {h.apart(FLOAT, k)}",
+                 f"0.3 * tanh {there}")  # fmt: skip
+    steps = f"loop {s[0]} = {s[0]} for {k[0]} < {m} do {{ {s[0]} with [{at}[{k[0]}]] = {there} + {more} }}"
+    added = h.one(f"scatter_add {s[0]} {at} {xs[0]}", f"scatter_add {s[0]} {at} (gather {s[0]} {at} * {xs[0]})", steps,
+                  f"(loop {s[0]} = {s[0]} for _ < 2 do tanh (scatter_add {s[0]} {at} (gather {s[0]} {at})))",
+                  )  # fmt: skip
+    given = f"let ({s[0]}, {xs[0]}) = ({h()}, {h(xs[1])}) in"
+    return f"let {at} = {made} in {given} {added}"
