@@ -20,7 +20,7 @@ from dpl.source import Span
 from dplc.flat import term as f
 from dplc.flat.build import Builder, Bundle, Value, block_of, integer, pieces
 from dplc.flat.types import elem_of, rank_of
-from dplc.narrow import expect_type
+from dplc.narrow import a_type, expect_type
 from dplc.passes.lower.body import Body, Lowering
 from dplc.passes.lower.dissect import (
     Argument,
@@ -69,7 +69,7 @@ def has_leaf(up: Lowering, of: Leaves, ty: t.Ty, seen: frozenset = frozenset()) 
             inner = [up.datas.payload(ty, tag) for tag in range(len(up.datas.datas[name].cases))]
             return ty not in seen and any(has_leaf(up, of, p, seen | {ty}) for p in inner if p is not None)
         case t.Con("ref", (content,)):
-            return has_leaf(up, of, content, seen)
+            return has_leaf(up, of, a_type(content), seen)
         case t.Con(name):
             return name in of.kinds
         case t.Tup(items):
@@ -189,7 +189,7 @@ def counted(body: Body, of: Leaves, ty: t.Ty, value: Value) -> f.Atom:
         case t.Con(name) if name in of.kinds:
             return integer(1)
         case t.Con("ref", (content,)):
-            return counted(body, of, content, content_of(b, value))
+            return counted(body, of, a_type(content), content_of(b, value))
         case t.Con(name) if up.datas.unboxed(name):
             payload = up.datas.payload(ty, 0)
             return integer(0) if payload is None else counted(body, of, payload, value)
@@ -240,7 +240,7 @@ def stored(body: Body, of: Leaves, ty: t.Ty, value: Value, into: Value, at: Valu
         case t.Con(name) if name in of.kinds:
             return b.op("update", (into, of.given(b, b.atom(value)), at)), b.op("add", (at, integer(1)))
         case t.Con("ref", (content,)):
-            return stored(body, of, content, content_of(b, value), into, at)
+            return stored(body, of, a_type(content), content_of(b, value), into, at)
         case t.Con(name) if up.datas.unboxed(name):
             payload = up.datas.payload(ty, 0)
             return (into, at) if payload is None else stored(body, of, payload, value, into, at)
