@@ -53,7 +53,7 @@ class DebugMachine(Machine):
         if f.__class__ is not Pullback:
             return super().apply(f, args, k)
         k = self._more(args, k)
-        return self.sweep_step, 0, (swept, Sweep(f, args[0], self.watch), k)
+        return self.sweep_step, 0, (swept, Sweep(f, args[0]), k)
 
     def recorded(self, pullback: Pullback) -> Value:
         return recorded(pullback)
@@ -61,6 +61,7 @@ class DebugMachine(Machine):
     def _sweep_step(self, start: int, frame: Frame) -> State:
         """Pass back through the nodes of one visit of a line."""
         sweep: Sweep = frame[1]
+        sweep.watch = self.watch  # the one of now: a sweep that is repeated was perhaps begun with another
         if (i := sweep.go(start)) < len(sweep.nodes):
             return self.sweep_step, i, frame
         return swept(sweep.pullback.result(sweep), frame)

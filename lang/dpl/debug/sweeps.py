@@ -40,9 +40,10 @@ class Sweep(Cotangents):
 
     It knows itself how to go back: nothing else holds its graph when the moments within it are dropped."""
 
-    def __init__(self, pullback: Pullback, cotangent: Value, watch: Callable | None = None) -> None:
+    watch: Callable | None = None  # called with each contribution: (sweep, node, its parent, part)
+
+    def __init__(self, pullback: Pullback, cotangent: Value) -> None:
         self.pullback = pullback
-        self.watch = watch  # called with each contribution: (sweep, node, its parent, part)
         seeds = pullback.seeds(cotangent)
         order = in_order(seeds)
         self.rank = {id(n): i for i, n in enumerate(order, len(seeds))}

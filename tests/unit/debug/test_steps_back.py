@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import io
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from dpl import host
@@ -14,8 +16,10 @@ from dpl.debug.debugger import Debugger
 from dpl.debug.journal import Mark
 from dpl.eval.values.active import Node
 from dpl.source import Source
+from dpl.syntax.load import read
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
+from dplc.tools import nonfinite
 
 PROGRAM = """let square x = x * x
 let loss p =
@@ -198,3 +202,16 @@ def test_ctrl_c_on_the_way_back() -> None:
         assert d.go("continue").reason == "end"
 
     on_large_stack(work)
+
+
+@pytest.mark.parametrize("program", ["length_at_zero", "zero_times_infinity", "log_of_negative"])
+def test_a_number_that_is_not_finite_is_told_once(monkeypatch, capsys, program: str) -> None:
+    """Wherever the moments lie: also within the sweep that makes it."""
+    source = read(Path(__file__).parent / "sessions" / f"{program}.dp")
+    said = []
+    for pace in (0.0, 10.0):
+        monkeypatch.setattr(running, "PACE", pace)
+        checked = compile_to("check", source, Context())[1]
+        assert on_large_stack(lambda checked=checked: nonfinite.interpret(checked, [], "warn", sys.stdout)) == 0
+        said.append(capsys.readouterr())
+    assert said[0] == said[1] and said[0].err.count("warning[W0601]") == 1
