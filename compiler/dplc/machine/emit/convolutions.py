@@ -125,22 +125,10 @@ class _Convolution(Launching):
 
     def write(self) -> Values:
         """Whether it was done, and the result."""
-        w = self.w
         places = [self.on_device(x) for x in self.factors]
         made = arrays.new_checked(self.e, self.factors[0].elem, self.s.made)
         places.insert(0, self.room_for(made))
-
-        def run() -> Values:
-            self.convolve(places)
-            self.done()
-            return made.values
-
-        def give_up() -> Values:
-            self.undone()
-            return zeros(made.type)
-
-        fine = self.has_room()
-        return [fine, *w.choose(fine, leaves(made.type), run, give_up)]
+        return self.filled(made, lambda: self.convolve(places))
 
     def convolve(self, places: list[str]) -> None:
         w, s, ty = self.w, self.s, self.factors[0].number.name

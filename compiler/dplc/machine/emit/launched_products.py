@@ -83,25 +83,13 @@ class _Product(Launching):
 
     def write(self) -> Values:
         """Whether it was done, and the product."""
-        w, types = self.w, leaves(self.op.args[-1].ty)
         places = [self.on_device(self.a), self.on_device(self.b)]
         if len(self.op.args) == 3:
             made, place, adds = self.accumulator(array_of(self.op.args[0].ty, self.e.value(self.op.args[0])))
         else:
             made = arrays.new_checked(self.e, self.a.elem, [self.m, self.n])
             place, adds = self.room_for(made), "0"
-
-        def run() -> Values:
-            self.multiply([place, *places], adds)
-            self.done()
-            return made.values
-
-        def give_up() -> Values:
-            self.undone()
-            return zeros(made.type)
-
-        fine = self.has_room()
-        return [fine, *w.choose(fine, types, run, give_up)]
+        return self.filled(made, lambda: self.multiply([place, *places], adds))
 
     def accumulator(self, old: Array) -> tuple[Array, str, str]:
         """The array that the product is added to, its address, and whether it has anything: the operand if it is

@@ -14,6 +14,7 @@ from dplc.machine.emit import arrays
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.device import Device
+from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.layout import counted, leaves
 from dplc.machine.llvm.writer import Values
 
@@ -141,3 +142,18 @@ class Launching:
         for array in self.fresh:
             self.e.drop(array.type, array.values)
         self.w.do("call void @rt.device_done()")
+
+    def filled(self, made: Array, fill: Callable[[], None]) -> Values:
+        """Whether there was room for all arrays, and the one that is made, which launches fill."""
+
+        def run() -> Values:
+            fill()
+            self.done()
+            return made.values
+
+        def give_up() -> Values:
+            self.undone()
+            return zeros(made.type)
+
+        fine = self.has_room()
+        return [fine, *self.w.choose(fine, leaves(made.type), run, give_up)]
