@@ -16,6 +16,7 @@ from dpl.syntax import tree
 from dpl.types.messages.parts import Why, phrase, printer, taken_apart
 from dpl.types.rules.counts import extent, inner_size_of, size_of
 from dpl.types.rules.expressions import elements
+from dpl.types.rules.indentation import STEPS, ends_at_semicolon
 from dpl.types.rules.patterns import bind_pattern
 from dpl.types.rules.shaped import sized
 from dpl.types.solve import sizes
@@ -313,7 +314,8 @@ def loop_body(
         if isinstance(e.state, tree.PatVar):
             learn(cx, variable, init.ty)
         pattern = bind_pattern(cx, e.state, init.ty)
-        made = cx.check(body, prune(t), Why(what, e.init.span, "the loop's state starts as this"))
+        help = STEPS if ends_at_semicolon(body) else ""
+        made = cx.check(body, prune(t), Why(what, e.init.span, "the loop's state starts as this", help=help))
     if isinstance(pattern, term.PVar):
         return term.Let(e.state.span, t, pattern.name, (), variable, made)
     return term.Match(e.state.span, t, variable, (term.Arm(e.state.span, pattern, None, made),))

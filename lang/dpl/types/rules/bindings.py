@@ -17,6 +17,7 @@ from dpl.types.messages import recursion
 from dpl.types.messages.parts import Why, phrase, printer
 from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.counts import size_of
+from dpl.types.rules.indentation import misleading
 from dpl.types.rules.lifting import simplify
 from dpl.types.rules.patterns import bind_pattern
 from dpl.types.rules.quiet import is_quiet, is_value
@@ -130,6 +131,8 @@ def block(cx: Context, e: tree.Expr, expected) -> term.Term:
             match e:
                 case tree.Seq(span, first, second):
                     steps.append((span, "_", (), dropped(cx, first), None))
+                    if warning := misleading(first, second):
+                        cx.warnings.add(warning)
                     e = second
                 case tree.Let(span, rec, bindings, rest):
                     steps += recursive(cx, bindings, span) if rec else simultaneous(cx, bindings, span)
