@@ -31,7 +31,8 @@ def misleading(first: tree.Expr, second: tree.Expr) -> Diagnostic | None:
             where = "this branch" if isinstance(owner, tree.If) else "the body of this loop"
             title = f"this step is indented like {where}, but comes after it"
             helps = (STEPS, "or line it up with what it follows")
-            return Diagnostic("W0208", title, step.span, labels=(Label(owner.span, "this ends before the `;`"),), helps=helps)
+            labels = (Label(owner.span, "this ends before the `;`"),)
+            return Diagnostic("W0208", title, step.span, labels=labels, helps=helps)
         owner = body
     return None
 
