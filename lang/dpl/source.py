@@ -11,8 +11,8 @@ from dpl.node import node
 
 
 def unified(text: str) -> str:
-    """The text with all line ends converted to newlines."""
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    """The text with all line ends converted to newlines, and without the mark that some editors begin a file with."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Source:

@@ -17,7 +17,8 @@ WORDS = {
     "elseif": ("write  else if",),
     "fn": ("a function:  let f x = e", LAMBDA),
     "lambda": (LAMBDA,),
-    "function": ("a function by cases:  fun x -> match x with | p -> e | q -> f",),
+    "function": ("a function:  let f x = e", "by cases:  fun x -> match x with | p -> e | q -> f",),
+    "func": ("a function:  let f x = e", LAMBDA),
     "def": ("a function:  let f x = e",),
     "return": ("the value of a function is its body; nothing is returned early",),
     "var": ("a value:  let x = e", "a variable:  let r = ref e"),
@@ -49,7 +50,6 @@ STARTS = {
     "pub": ("what others may call:  export let f x = e",),
     "public": ("what others may call:  export let f x = e",),
     "static": ("leave it out",),
-    "func": ("a function:  let f x = e",),
 }
 
 TYPE_WORDS = {
@@ -65,7 +65,7 @@ OPERATORS = {
     "!==": "inequality is written  a <> b",
     "=/=": "inequality is written  a <> b",
     "&": "and is written  a && b",
-    "<-": "a reference is changed by  r := e",
+    "<-": "a reference is changed by  r := e ; an array has changed copies:  { xs with [i] = e }",
     "=>": LAMBDA,
     "+=": "a reference is changed by  r := !r + e",
     "-=": "a reference is changed by  r := !r - e",

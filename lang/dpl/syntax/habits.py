@@ -25,6 +25,9 @@ def _range(place: Place) -> Diagnostic | None:
 
 def _comprehension(place: Place) -> Diagnostic | None:
     """Python's forms of comprehensions."""
+    bracket = place.inside("[", "(", "{", "loop")
+    if bracket == "(" and place.token.kind == "FOR" and place.before.kind in _ENDS_OPERAND:
+        return place.error("E0106", "a comprehension stands in square brackets", "sum [for x in xs -> x]")
     if place.inside("[", "(", "{") != "[":
         return None
     if place.token.kind == "IF" and place.inside("for", "loop", "let") == "for":
@@ -206,6 +209,18 @@ def _separator(place: Place) -> Diagnostic | None:
     return None
 
 
+def _label(place: Place) -> Diagnostic | None:
+    """OCaml's labelled arguments: `f ~x:1 ~y`."""
+    line = place.source.position(place.token.start)[0]
+    for tilde, name in zip(place.tokens[place.number :: -1], place.tokens[place.number + 1 : 0 : -1], strict=False):
+        if place.source.position(tilde.start)[0] != line:
+            break
+        if tilde.value == "~" and name.kind == "LOWER" and name.start == tilde.end:
+            help_ = "they stand one after the other:  f x y"
+            return place.error("E0106", "arguments have no labels", help_, at=place.span(tilde))
+    return None
+
+
 def _operator(place: Place) -> Diagnostic | None:
     """Operators of C: `i++`, `c ? a : b`, `&x`."""
     if place.before.value == "++" and place.source.text[place.before.start - 1].isalnum():
@@ -214,6 +229,9 @@ def _operator(place: Place) -> Diagnostic | None:
     match place.token.value:
         case "?":
             return place.error("E0106", "there is no `? :` in DPL", "if c then a else b")
+        case "@" if place.parser.start == "file" and place.due("export"):
+            ways = ("leave it out; everything is compiled", "derivatives of your own:  Ad.with_vjp f rule")
+            return place.error("E0106", "there are no decorators", *ways)
         case "&":
             return place.error("E0106", "there are no addresses", "a reference is made by  ref e")
         case "::" if place.inside("[", "(") == "[":
@@ -262,6 +280,15 @@ def _counting(place: Place) -> Diagnostic | None:
     if place.token.value == "<=" and place.inside("for", "do", "->") == "for":
         return place.error("E0106", "a count ends below its bound", f"from 0 to n:  for {place.before.value} < n + 1")
     return None
+
+
+def _at_margin(place: Place) -> Diagnostic | None:
+    """What is to be run, below a declaration: `if x then ...` at the margin."""
+    runs = {"IF": "if c then a else b", "MATCH": "match x with | p -> e", "LOOP": "loop s = s0 for i < n do e"}
+    at_margin = place.source.position(place.token.start)[1] == 1
+    if not (at_margin and place.number and place.token.kind in runs and place.due("export")):
+        return None
+    return place.error("E0101", f"`{place.token.value}` begins no declaration", f"to run it:  do {runs[place.token.kind]}")
 
 
 def _typed_before(place: Place) -> Diagnostic | None:
@@ -327,8 +354,10 @@ HABITS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _range,
     _foreign_start,
     _separator,
+    _label,
     _block,
     _operator,
+    _at_margin,
     _condition,
     _counting,
     _typed_before,

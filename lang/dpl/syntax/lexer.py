@@ -166,6 +166,9 @@ class Lexer:
         start, char = self.at, self.text[self.at]
         self.at += 1
         helps = {
+            "\u00a0": "this is a space that does not break: write a plain one",
+            "‘": 'strings are written between straight quotes: "..."',
+            "’": 'strings are written between straight quotes: "..."',
             "'": "a string is written between double quotes; a type variable like 'a",
             "#": "a comment begins with --",
             "\\": "a function without a name:  fun x -> e",

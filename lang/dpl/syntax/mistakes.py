@@ -5,6 +5,7 @@ Usual mistakes are recognised one by one, the most specific first; otherwise the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from dpl.diagnostics import Diagnostic, Edit, Label
@@ -223,7 +224,12 @@ def _top_level(place: Place) -> Diagnostic | None:
             title = f"expected a declaration, found {expected.token_in_words(place.token)}"
             line = place.source.text[place.token.start :].partition("\n")[0].rstrip(" ;")
             run = line if place.token.value in ("print", "print_string") and len(line) < 60 else "print x"
-            return place.error("E0101", title, f"to run an expression:  do {run}", "to name its value:  let x = e")
+            ways = (f"to run an expression:  do {run}", "to name its value:  let x = e")
+            if line.startswith('"""'):
+                ways = ("a comment begins with  --",)
+            elif place.token.kind == "FUN" and "->" not in line.partition("=")[0]:
+                ways = ("a function with a name:  let f x = e",)
+            return place.error("E0101", title, *ways)
     return None
 
 
@@ -255,6 +261,10 @@ def _comma(place: Place) -> Diagnostic | None:
             return place.error("E0101", "expected `)`, found `,`", help_)
         case _:
             pass
+    line = place.source.line(place.source.position(place.token.start)[0])
+    if re.search(r"\bassert\b[^,]*$", line.partition(",")[0]):
+        way = "it shows both sides itself:  assert (a = b)"
+        return place.error("E0106", "an assertion takes no text", way, 'a text of your own:  if c then () else error "why"')
     number = place.before.kind == "INT" and place.after.kind == "INT" and place.after.start == place.token.end
     point = ("a decimal number has a point:  1.5",) if number else ()
     return place.error("E0101", "a comma outside brackets", *point, "a tuple is written in parentheses:  (a, b)")
@@ -332,13 +342,10 @@ def _loop(place: Place) -> Diagnostic | None:
         title = f"`{place.token.value}` begins no expression"
         if place.token.kind == "WHILE":
             return place.error("E0106", title, "a loop with its state:  loop s = 1 while s < 100 do 2 * s")
-        return place.error(
-            "E0106",
-            title,
-            "a loop with its state:  loop s = 0.0 for i < n do s + xs[i]",
-            "an array of results:  [for i < n -> e]",
-            "for what a step does:  loop _ = () for i < n do print i",
-        )
+        ways = ("a loop with its state:  loop s = 0.0 for i < n do s + xs[i]", "an array of results:  [for i < n -> e]")
+        if place.before.kind in ("DO", ""):
+            ways = ("for what a step does:  loop _ = () for i < n do print i", *ways)
+        return place.error("E0106", title, *ways)
     return None
 
 

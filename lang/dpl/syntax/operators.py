@@ -8,6 +8,7 @@ recursion, because chains may be long.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from dpl.diagnostics import Diagnostic
@@ -69,7 +70,8 @@ def resolve(source: Source, chain: list, problems: list[Diagnostic]) -> tree.Exp
                 compared = None
             elif item.value in _COMPARISONS:
                 if compared:
-                    problems.append(_chained(source, compared, item))
+                    chained = _chained(source, compared, item, operands[-1])
+                    problems += [chained] * (chained not in problems)
                 compared = item
             waiting.append((item, mine))
             operand_due = True
@@ -106,7 +108,10 @@ def _infix(source: Source, token: Token, left: tree.Expr, right: tree.Expr) -> t
             return tree.Binary(span, str(operator), left, right, Span(source, token.start, token.end))
 
 
-def _chained(source: Source, first: Token, second: Token) -> Diagnostic:
+def _chained(source: Source, first: Token, second: Token, between: tree.Expr) -> Diagnostic:
+    if joined := re.search(r"\s(or|and)\s", between.span.text):
+        at = Span(source, between.span.start + joined.start(1), between.span.start + joined.end(1))
+        return Diagnostic("E0106", f"there is no operator `{joined[1]}`", at, helps=("or is written  a || b",))
     return Diagnostic(
         "E0106",
         f"comparisons do not chain: `{second.value}` after `{first.value}`",

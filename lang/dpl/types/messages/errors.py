@@ -98,8 +98,13 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=(why.ways() if why else ()) or conversions(actual, expected),
+        helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected),
     )
+
+
+def absent(span: Span, wanted: str) -> tuple[str, ...]:
+    """A help for `let x : float = None`."""
+    return (f"what may be missing has the type  {wanted} option",) if span.text == "None" else ()
 
 
 def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> DplError | None:

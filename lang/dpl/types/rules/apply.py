@@ -13,7 +13,7 @@ from dpl.diagnostics import Diagnostic, Label
 from dpl.prims import TABLE
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.parts import Why, phrase, printer
+from dpl.types.messages.parts import Why, at_the_margin, phrase, printer
 from dpl.types.rules.annotations import unknowns
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.misplaced import applied, arranged, on_next_line, superfluous
@@ -243,6 +243,8 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
         ways, edits = superfluous(cx, args, name, given) if given else (applied(t, head, arg.value), ())
         helps = on_next_line(arg.value) if below else ways
         note = "one argument too many" if given else "applied to this"
+        if below and at_the_margin(arg.value.span):
+            title, note = f"this line is read as an argument of {f'`{name}`' if name else 'what stands'} above", ""
         raise cx.fail("E0207", title, arg.value.span, note=note, helps=helps, edits=edits)
     cx.unify(t, arrow, head, Why("what is applied"))
     return arrow

@@ -8,7 +8,7 @@ $"x = {x:.2f}"   ->   "x = " ++ format ".2f" x
 from __future__ import annotations
 
 from dpl.core import term, ty
-from dpl.diagnostics import DplError, Edit, Label
+from dpl.diagnostics import Diagnostic, DplError, Edit, Label
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
@@ -26,6 +26,7 @@ from dpl.types.solve import sizes
 from dpl.types.solve.constraints import Pow
 from dpl.types.solve.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.state.context import Context, rule
+from dpl.types.state.deferred import Deferred
 from dpl.types.state.env import CONSTRUCTORS, TYPES
 from dpl.types.state.unbound import called_on, of_other_library
 
@@ -118,6 +119,8 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         types = dict(zip((*operands, last), (left.ty, right.ty, result)))
         cx.constrain(relation.mapped(types.__getitem__, e.span, (e.left.span, e.right.span)))
         made = term.Prim(e.span, result, found.row.name, (left, right))
+        if e.op == "/" and is_integer_literal(e.left) and is_integer_literal(e.right):
+            return of_whole_numbers(cx, made)
         return made if found.row.name == "append" else agreeing(cx, made)
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
@@ -127,6 +130,21 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         cx.require(left.ty, "data", e.span)
         return term.Prim(e.span, ty.BOOL, found.row.name, (left, right))
     return primitive(cx, found, [Arg(e.left, e.left.span), Arg(e.right, e.span)], e.op_span)
+
+
+def of_whole_numbers(cx: Context, quotient: term.Prim) -> term.Term:
+    """A quotient of two integer literals.  Warns if it is an int and not exact: `x ** (1 / 2)` is 1."""
+    a, b = (t.value for t in quotient.args if isinstance(t, term.Lit))
+
+    def build(zonk) -> term.Term:
+        made = zonk(quotient)
+        if made.ty == ty.I64 and b and a % b:
+            helps = (f"of floats:  {a}.0 / {b}.0",)
+            title = f"this is {a // b}, as both numbers are integers"
+            cx.warnings.add(Diagnostic("W0209", title, quotient.span, helps=helps))
+        return made
+
+    return Deferred(quotient.span, quotient.ty, build, (quotient,))
 
 
 def applied_first(e: tree.Binary, left: Type) -> str:

@@ -26,8 +26,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     functions = tree.Fun | term.Lam
     if name == ":=" and i == 0:
         return unchanging(value)
-    if name == "assert":
-        return "a condition is put in parentheses:  assert (a = b)"
+    if name in ("assert", "not"):
+        return f"a condition is put in parentheses:  {name} (a = b)"
     if other := of_other_module(cx, name, wanted, kind_given(cx, value)):
         return other
     if type(wanted) is ty.Arr and len(args) == 1 and kind_given(cx, value) == NUMBER:
@@ -151,13 +151,17 @@ def written(e: tree.Expr | term.Term) -> str:
 def on_next_line(value: tree.Expr | term.Term) -> tuple[str, ...]:
     """Helps for a line that was taken for an argument of the line before."""
     span = value.span
-    if isinstance(value, tree.Var) and re.match(r"\s*\[[^\]]*\]\s*=[^=]", span.source.text[span.end :]):
-        name = value.name
+    set_ = re.match(r"\s*=[^=]", span.source.text[span.end :])
+    if set_ and isinstance(value, tree.Index):
+        name = written(value.array)
         return (f"an array does not change; one with another element:  let {name} = {{ {name} with [i] = e }}",)
-    if isinstance(value, tree.Var) and re.match(r"\s*=[^=]", span.source.text[span.end :]):
+    if set_ and isinstance(value, tree.Var):
         return (f"a name never changes its value; this makes a new one:  let {value.name} = ...",)
     if at_the_margin(span) and DEFINES.match(span.source.line(span.line)):
         return ("a definition begins with `let`:  let f x = e",)
+    line = span.source.line(span.line).strip()
+    if at_the_margin(span):
+        return (f"to run it:  do {line if len(line) < 60 else 'e'}",)
     return ("steps of one expression are separated by  ;", FORGOTTEN_DO)
 
 

@@ -130,6 +130,10 @@ def owners(cx, name: str) -> tuple[str, ...]:
 def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
     """Helps for `xs.map f`, where `xs`, of type `t`, is not a record."""
     name, owner = e.name, e.record.span.text if len(e.record.span.text) < 30 else "x"
+    if name == "at" and (at := re.match(r"\[[^]\n]{1,20}]", e.span.source.text[e.span.end :])):  # JAX: `x.at[i].set(e)`
+        return (f"an array does not change; one with another element:  {{ {owner} with {at[0]} = e }}",)
+    if type(t) is ty.Fn and name == "grad":
+        return (f"{HERE}grad {owner}",)
     if type(t) is ty.Fn:
         return (f"functions are composed by  fun x -> {owner} ({name} x)",)
     if type(t) is ty.Con and t.name == "ref":
