@@ -288,7 +288,8 @@ def _at_margin(place: Place) -> Diagnostic | None:
     at_margin = place.source.position(place.token.start)[1] == 1
     if not (at_margin and place.number and place.token.kind in runs and place.due("export")):
         return None
-    return place.error("E0101", f"`{place.token.value}` begins no declaration", f"to run it:  do {runs[place.token.kind]}")
+    title = f"`{place.token.value}` begins no declaration"
+    return place.error("E0101", title, f"to run it:  do {runs[place.token.kind]}")
 
 
 def _typed_before(place: Place) -> Diagnostic | None:

@@ -263,8 +263,8 @@ def _comma(place: Place) -> Diagnostic | None:
             pass
     line = place.source.line(place.source.position(place.token.start)[0])
     if re.search(r"\bassert\b[^,]*$", line.partition(",")[0]):
-        way = "it shows both sides itself:  assert (a = b)"
-        return place.error("E0106", "an assertion takes no text", way, 'a text of your own:  if c then () else error "why"')
+        ways = ("it shows both sides itself:  assert (a = b)", 'a text of your own:  if c then () else error "why"')
+        return place.error("E0106", "an assertion takes no text", *ways)
     number = place.before.kind == "INT" and place.after.kind == "INT" and place.after.start == place.token.end
     point = ("a decimal number has a point:  1.5",) if number else ()
     return place.error("E0101", "a comma outside brackets", *point, "a tuple is written in parentheses:  (a, b)")

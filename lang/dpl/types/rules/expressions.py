@@ -120,7 +120,7 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         cx.constrain(relation.mapped(types.__getitem__, e.span, (e.left.span, e.right.span)))
         made = term.Prim(e.span, result, found.row.name, (left, right))
         if e.op == "/" and is_integer_literal(e.left) and is_integer_literal(e.right):
-            return of_whole_numbers(cx, made)
+            return of_whole_numbers(cx, made, integer(e.left), integer(e.right))
         return made if found.row.name == "append" else agreeing(cx, made)
     if found.row.type.startswith("'a -> 'a -> bool"):
         left = cx.infer(e.left)
@@ -132,9 +132,8 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
     return primitive(cx, found, [Arg(e.left, e.left.span), Arg(e.right, e.span)], e.op_span)
 
 
-def of_whole_numbers(cx: Context, quotient: term.Prim) -> term.Term:
-    """A quotient of two integer literals.  Warns if it is an int and not exact: `x ** (1 / 2)` is 1."""
-    a, b = (t.value for t in quotient.args if isinstance(t, term.Lit))
+def of_whole_numbers(cx: Context, quotient: term.Prim, a: int, b: int) -> term.Term:
+    """The quotient of the integer literals a and b.  Warns if it is an int and not exact: `x ** (1 / 2)` is 1."""
 
     def build(zonk) -> term.Term:
         made = zonk(quotient)
@@ -173,6 +172,17 @@ def power(cx: Context, e: tree.Binary) -> term.Term:
     result = cx.solver.fresh("num")
     cx.constrain(Pow((base.ty, exponent.ty, result), e.span, operands=(e.left.span, e.right.span)))
     return agreeing(cx, term.Prim(e.span, result, "pow", (base, exponent)))
+
+
+def integer(e: tree.Expr) -> int:
+    """The value of an integer literal, which may have a sign."""
+    match e:
+        case tree.Unary(_, _, arg):
+            return -integer(arg)
+        case tree.Lit(_, int() as value):
+            return value
+        case _:
+            raise AssertionError(e)
 
 
 def is_integer_literal(e: tree.Expr) -> bool:
