@@ -133,11 +133,11 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
 
 
 def of_whole_numbers(cx: Context, quotient: term.Prim, a: int, b: int) -> term.Term:
-    """The quotient of the integer literals a and b.  Warns if it is an int and not exact: `x ** (1 / 2)` is 1."""
+    """The quotient of the integer literals a and b.  Warns if it is an int and a is smaller: `x ** (1 / 2)` is 1."""
 
     def build(zonk) -> term.Term:
         made = zonk(quotient)
-        if made.ty == ty.I64 and b and a % b:
+        if made.ty == ty.I64 and 0 < abs(a) < abs(b):
             helps = (f"of floats:  {a}.0 / {b}.0",)
             title = f"this is {a // b}, as both numbers are integers"
             cx.warnings.add(Diagnostic("W0209", title, quotient.span, helps=helps))
