@@ -70,6 +70,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """At the end pytest searches for garbage once more: not in all that a process leaves behind, which took seconds."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache folder of the tests' own, shared by all their processes, so that no run depends on what lies about, and
