@@ -168,7 +168,8 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
 
     if to_stdout:
         raise click.UsageError("executables and libraries go to a file, not to standard output")
-    code = link(assemble(text, job.target, job.effort), place.name, job.target, replace(job.wish, shared=job.library), sites)
+    code = assemble(text, job.target, job.effort)
+    code = link(code, place.name, job.target, replace(job.wish, shared=job.library), sites)
     if job.kind == WHEEL:
         code = wheel(job.name, code, describe(job.name, exports, keeps_state(program)), job.target)
     put(place, code, executable=job.kind != WHEEL)
