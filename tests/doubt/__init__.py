@@ -6,6 +6,7 @@
     programs     whole programs: declarations, definitions, a function and a point to differentiate it at
     oracle       a program's text -> what each engine makes of it, in a process that may crash, hang or fail
     agreement    outcomes -> whether engines agree, forward with reverse, and both with finite differences
+    corpus       the programs of every run; `distil` chooses them
 
 hypothesis draws, so what fails is shrunk to a program that a person can read.
 """

@@ -91,6 +91,7 @@ class Program:
     body: str
     roads: tuple[str, ...]
     features: Features
+    rules: frozenset[str] = frozenset()  # that wrote it
 
     @property
     def text(self) -> str:
@@ -133,7 +134,7 @@ def programs(draw: st.DrawFn, size: Size) -> Program:
     ]
     text = "\n".join(definitions) + "\n" + MEASURE + (OF_NUMBER if result == FLOAT else OF_DATA)
     declared = "".join(f"{made}\n" for made in w.declared.values())
-    return Program(declared + needed(text) + text, roads(w), w.features)
+    return Program(declared + needed(text) + text, roads(w), w.features, frozenset(w.used))
 
 
 def needed(text: str) -> str:

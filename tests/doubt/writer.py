@@ -79,6 +79,7 @@ class Writer:
     budget: int
     declared: dict[str, Declared] = field(default_factory=dict)
     names: int = 0
+    used: set[str] = field(default_factory=set)  # rules
 
     # ---- draws ----
 
@@ -278,6 +279,7 @@ def expression(h: Hole) -> str:
     for weight, make in rules:
         at -= weight
         if at < 0:
+            w.used.add(make.__name__)
             return f"({make(h)})"
     raise AssertionError("no rule")
 
