@@ -264,17 +264,21 @@ def with_branches(rhs: f.Rhs, blocks: Sequence[f.Block]) -> f.Rhs:
             raise AssertionError(rhs)
 
 
-def every(block: f.Block) -> Iterator[f.Bind]:
+@remembered
+def every(block: f.Block) -> tuple[f.Bind, ...]:
     """All bindings of a block and its inner blocks, outer before inner.  Takes the same time at any depth."""
+    found: list[f.Bind] = []
     rest = [iter(block.binds)]
     while rest:
         for bind in rest[-1]:
-            yield bind
-            if type(bind.rhs) in BLOCKS:
-                rest += [iter(block.binds) for block in reversed(blocks(bind.rhs))]
+            found.append(bind)
+            inner = BLOCKS.get(type(bind.rhs))
+            if inner is not None:
+                rest += [iter(block.binds) for block in reversed(inner(bind.rhs))]
                 break
         else:
             rest.pop()
+    return tuple(found)
 
 
 def bound(fn: f.Fn) -> Iterator[f.Var]:
@@ -340,13 +344,15 @@ def supply_for(program: f.Program) -> f.Supply:
 @remembered
 def highest(block: f.Block) -> int:
     """The highest number at the end of a name that a block binds."""
+    bound: list[f.Var] = []
     found = [0]
     for bind in block.binds:
         rhs = bind.rhs
-        found += [number_of(var.name) for var in bind.vars]
+        bound += bind.vars
         if type(rhs) in BLOCKS:
-            found += [number_of(var.name) for var in binders(rhs)]
+            bound += binders(rhs)
             found += map(highest, BLOCKS[type(rhs)](rhs))
+    found += [number_of(var.name) for var in bound]
     return max(found)
 
 
