@@ -230,6 +230,15 @@ def with_blocks(rhs: f.Rhs, block: Callable[[f.Block], f.Block]) -> f.Rhs:
     return REBUILD[type(rhs)](rhs, unchanged, block, unchanged) if type(rhs) in BLOCKS else rhs
 
 
+def with_inner(bind: f.Bind, block: Callable[[f.Block], f.Block]) -> f.Bind:
+    """The binding with the inner blocks of its right-hand side replaced; the same object if they are the same."""
+    rhs = bind.rhs
+    if type(rhs) not in BLOCKS:
+        return bind
+    made = REBUILD[type(rhs)](rhs, unchanged, block, unchanged)
+    return bind if made is rhs else f.Bind(bind.vars, made)
+
+
 def with_rhs(bind: f.Bind, rhs: f.Rhs, vars_: tuple[f.Var, ...] | None = None) -> f.Bind:
     """The binding with another right-hand side, and variables if given; the same object if they are the same."""
     vars_ = bind.vars if vars_ is None else vars_
