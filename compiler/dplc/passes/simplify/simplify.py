@@ -197,8 +197,7 @@ class _Simplifier:
 
     def bind(self, bind: f.Bind, out: list[f.Bind]) -> None:
         if isinstance(bind.rhs, SIMPLE):
-            self.simple(bind, out)
-            return
+            return self.simple(bind, out)
         match bind.rhs:
             case f.Call(fn, args) if (given := self.decided(self.program.fns[fn], self.atoms(args))) is not None:
                 self.same(bind.vars, given)
@@ -285,10 +284,8 @@ class _Simplifier:
 
     def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
         """An elementwise operation on arrays filled with one number -> the operation on the numbers, and a fill."""
-        if not OPS[op.op].scalar:
-            return op
         fills: dict[str, f.Op] = {}
-        for a in op.args:
+        for a in op.args if OPS[op.op].scalar else ():
             made = self.defs.get(a.name) if isinstance(a, f.Var) else None
             if isinstance(a, f.Var) and isinstance(made, f.Op) and made.op == "fill" and not rank_of(made.args[1].ty):
                 fills[a.name] = made
