@@ -50,7 +50,7 @@ def interface(fn: f.Fn | None) -> tuple[tuple[f.Var, ...], tuple[f.Type, ...]] |
 @remembered
 def named(body: f.Block) -> frozenset[str]:
     """The functions that a body calls or differentiates."""
-    return frozenset([bind.rhs.fn for bind in every(body) if isinstance(bind.rhs, f.Call | f.Ad)])
+    return frozenset([bind.rhs.fn for bind in every(body) if isinstance(bind.rhs, (f.Call, f.Ad))])
 
 
 last = Right(f.Program())
@@ -361,9 +361,9 @@ RULES: dict[type, Callable[..., tuple[f.Type, ...]]] = {
 
 
 def _fits(value: object, ty: f.Type) -> bool:
+    if isinstance(ty, f.Num):
+        return type(value) is VALUES.get(ty.name)
     match ty:
-        case f.Num(name):
-            return type(value) is VALUES.get(name)
         case f.Str():
             return isinstance(value, str)
         case f.Tup(items):

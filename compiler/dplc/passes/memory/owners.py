@@ -16,7 +16,7 @@ from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import binders, blocks
+from dplc.flat.walk import BLOCKS, binders, blocks
 
 Token = tuple[str, tuple[int, ...]]
 
@@ -54,14 +54,15 @@ class Owners:
 
     def block(self, block: f.Block) -> None:
         for bind in block.binds:
-            match bind.rhs:
-                case f.TupMake(items):
-                    self.tokens[bind.vars[0].name] = tuple([t for item in items for t in self.of_atom(item)])
-                case f.TupGet(tup, index):
-                    self.tokens[bind.vars[0].name] = self.component(tup, index)
-                case rhs:
+            rhs = bind.rhs
+            if isinstance(rhs, f.TupMake):
+                self.tokens[bind.vars[0].name] = tuple([t for item in rhs.items for t in self.of_atom(item)])
+            elif isinstance(rhs, f.TupGet):
+                self.tokens[bind.vars[0].name] = self.component(rhs.tup, rhs.index)
+            else:
+                if type(rhs) in BLOCKS:
                     self.inner(rhs)
-                    self.define(bind.vars)
+                self.define(bind.vars)
 
     def inner(self, rhs: f.Rhs) -> None:
         match rhs:
@@ -105,10 +106,10 @@ class Owners:
 def operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> tuple[list[f.Atom], list[f.Atom]]:
     """The operands that a right-hand side consumes, and those that it borrows.  `borrowed` has the borrowed parameters
     of functions.  Tuples and a Switch's scrutinee are handled elsewhere."""
+    if isinstance(rhs, f.Op):
+        own = OPS[rhs.op].own
+        return split(rhs.args, lambda i: i in own) if own else ([], list(rhs.args))
     match rhs:
-        case f.Op(op, args):
-            own = OPS[op].own
-            return split(args, lambda i: i in own)
         case f.Call(fn, args):
             return split(args, lambda i: i not in borrowed[fn])
         case f.ConMake(_, _, arg):
