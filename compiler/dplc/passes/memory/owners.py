@@ -10,7 +10,7 @@ where it first appeared, and the path to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dpl.node import field, record
 
@@ -90,6 +90,14 @@ class Owners:
 
     def of_atom(self, atom: f.Atom) -> tuple[Token, ...]:
         return self.tokens[atom.name] if isinstance(atom, f.Var) else ()
+
+    def numbers(self, atoms: Sequence[f.Atom]) -> dict[Token, int]:
+        """How often each token is among those of the atoms."""
+        found: dict[Token, int] = {}
+        for atom in atoms:
+            for token in self.of_atom(atom):
+                found[token] = found.get(token, 0) + 1
+        return found
 
     def around(self, token: Token) -> Iterator[Token]:
         """A token, the cell it lies in, the cell around that, and so on."""
