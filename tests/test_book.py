@@ -34,7 +34,7 @@ PAGES = [
     if not {*page.parts} & {*MADE, "node_modules"}
     and any(block.runs for block in blocks(page.read_text("utf-8")))
 ]
-HEAVY = ("playground/tour", "tutorial/08-fit", "tutorial/09-network")  # these take long in the interpreter
+HEAVY = ("playground/tour", "tutorial/06-loops", "tutorial/08-fit", "tutorial/09-network")  # in the interpreter
 NOTATIONS = ("language/expressions", "language/functions", "README")
 OTHERS = {"pytorch": ("torch", "python"), "jax": ("jax", "python"), "ocaml": ("ocaml", "ocaml")}
 

@@ -21,6 +21,15 @@ EXAMPLES = sorted(
     p for p in (ROOT / "examples").glob("*.dp") if not any(name in p.read_text("utf-8") for name in READING)
 )
 
+# Those that LLVM optimises for seconds: built without that, and in the long run with it.
+LONG = (
+    "control", "eight_schools", "gaussian_process", "hyper_gradient", "meta_learning", "neural_ode", "ntm", "pinn",
+    "ray_tracer", "speech_ctc",
+)  # fmt: skip
+EFFORTS = {"-O2": [p for p in EXAMPLES if p.stem not in LONG], "-O0": [p for p in EXAMPLES if p.stem in LONG]}
+BUILDS = [pytest.param(p, effort, id=p.stem) for effort, files in EFFORTS.items() for p in files]
+OPTIMISED = [pytest.param(p, "-O2", id=f"{p.stem}-O2", marks=pytest.mark.slow) for p in EFFORTS["-O0"]]
+
 # Steps of those that learn for seconds: a tenth of their own, or less.
 STEPS = {"meta_learning": "200", "neural_ode": "30", "ntm": "100", "speech_ctc": "60", "pinn": "100"}
 
@@ -32,12 +41,14 @@ def built(dpl, file: Path, folder: Path, *options: str) -> Path:
     return out
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda p: p.stem)
-def test_examples(dpl, tmp_path, file) -> None:
-    program = shutil.move(built(dpl, file, tmp_path), tmp_path / "alone")
+@pytest.mark.parametrize(("file", "effort"), [*BUILDS, *OPTIMISED])
+def test_examples(dpl, tmp_path, file, effort) -> None:
+    program = shutil.move(built(dpl, file, tmp_path, effort), tmp_path / "alone")
     (tmp_path / "empty").mkdir()
     words = [STEPS[file.stem]] if file.stem in STEPS else []
-    assert_same_output(done([program, *words], tmp_path / "empty").stdout, dpl("run", file, *words).stdout)
+    known = ROOT / "tests" / "examples" / f"{file.stem}.out"  # what `dpl run` prints
+    wanted = known.read_text(encoding="utf-8") if known.exists() else dpl("run", file, *words).stdout
+    assert_same_output(done([program, *words], tmp_path / "empty").stdout, wanted)
 
 
 def test_small(dpl, tmp_path) -> None:
@@ -172,6 +183,7 @@ def test_wishes_that_cannot_be(dpl, tmp_path) -> None:
     failed(dpl("build", hello, "-o", tmp_path), 1, "error[E0572]", "is a folder")
     failed(dpl("build", tmp_path / "none.dp"), 1, "none.dp")
     failed(dpl("build", hello, "--emit", "pdf"), 2, "pdf")
+    failed(dpl("build", hello, "-O", "3"), 2, "3 is not in the range 0<=x<=2")
     wrong = written(tmp_path, "do print (1 + true)\n", "wrong.dp")
     failed(dpl("build", wrong, "-o", tmp_path / "wrong"), 1, "error[E02", "wrong.dp:1")
     assert not (tmp_path / "wrong").exists()

@@ -32,6 +32,10 @@ class Copier:
             copied.append(f.Bind(tuple([self.var(v) for v in bind.vars]), rhs))
         return tuple(copied)
 
+    def operands(self, atoms: tuple[f.Atom, ...]) -> tuple[f.Atom, ...]:
+        known = self.atoms
+        return tuple([known.get(atom.name, atom) if type(atom) is f.Var else atom for atom in atoms])
+
     def rhs(self, rhs: f.Rhs) -> f.Rhs:
         return rebuild(rhs, self.atom, self.block, self.var)
 

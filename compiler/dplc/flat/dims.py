@@ -25,6 +25,9 @@ Known = Mapping[tuple[str, int], f.Const]  # (path, dimension) -> its length
 NOTHING: Known = {}
 
 
+LOOPS = (f.For, f.While)
+
+
 class Dims:
     def __init__(self, body: f.Block, known: Known = NOTHING, results: Mapping[str, Known] | None = None) -> None:
         self.found: dict[tuple[str, int], Dim] = dict(known)
@@ -53,12 +56,12 @@ class Dims:
                     if isinstance(var.ty, f.Arr):
                         self.op(var, rhs)
             elif isinstance(rhs, f.TupGet):
-                if isinstance(rhs.tup, f.Var):
+                if self.numbered and isinstance(rhs.tup, f.Var):
                     self.moved(path(rhs.tup.name, rhs.index), bind.vars[0].ty, bind.vars[0].name)
             elif isinstance(rhs, f.TupMake):
-                for i, item in enumerate(rhs.items):
+                for i, item in enumerate(rhs.items) if self.numbered else ():
                     self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(bind.vars[0].name, i))
-            elif isinstance(rhs, f.For | f.While):
+            elif isinstance(rhs, LOOPS):
                 self.loop(bind, rhs)
             elif isinstance(rhs, f.Call) and (known := self.results.get(rhs.fn)):
                 self.called(bind.vars, known)
@@ -91,7 +94,7 @@ class Dims:
     def moved(self, source: str, ty: f.Type, name: str) -> None:
         """Gives the numbers known of a value, or of the parts of a tuple, to the value of that name, and no others: the
         body of a loop may have been seen before, under an assumption that was dropped."""
-        if isinstance(ty, f.Num) or not self.numbered or self.numbered.isdisjoint((root(source), root(name))):
+        if isinstance(ty, f.Num) or self.numbered.isdisjoint((root(source), root(name))):
             return
         for (old, rank), (new, _) in zip(parts(source, ty), parts(name, ty), strict=True):
             for k in range(rank):

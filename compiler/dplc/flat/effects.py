@@ -20,13 +20,12 @@ class Effects:
     def of(self, block: f.Block) -> str | None:
         """An operation with effects that the block or a function that it calls does; None if there is none."""
         for bind in every(block):
-            match bind.rhs:
-                case f.Op(op) if OPS[op].effects & ~COUNTS:
-                    return op
-                case f.Call(fn) if (found := self.of_function(fn)) is not None:
-                    return found
-                case _:
-                    pass
+            rhs = bind.rhs
+            if isinstance(rhs, f.Op):
+                if OPS[rhs.op].effects & ~COUNTS:
+                    return rhs.op
+            elif isinstance(rhs, f.Call) and (found := self.of_function(rhs.fn)) is not None:
+                return found
         return None
 
     def of_function(self, name: str) -> str | None:

@@ -9,6 +9,8 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.places import Inlining
 
+PLACED = (f.Call, f.Ad, f.Build, f.Map, f.Par)
+
 
 class Inliner(Copier):
     """Copies a body to the place of a call.  Its operations remember the call, for messages."""
@@ -18,11 +20,9 @@ class Inliner(Copier):
         self.place = Inlining(callee.label, caller)
 
     def rhs(self, rhs: f.Rhs) -> f.Rhs:
+        if isinstance(rhs, f.Op):
+            return f.Op(rhs.op, self.operands(rhs.args), rhs.attrs, self.place.span(rhs.span))
         rhs = super().rhs(rhs)
-        match rhs:
-            case f.Op(op, args, attrs, span):
-                return f.Op(op, args, attrs, self.place.span(span))
-            case f.Call() | f.Ad() | f.Build() | f.Map() | f.Par():
-                return replace(rhs, span=self.place.span(rhs.span))
-            case _:
-                return rhs
+        if isinstance(rhs, PLACED):
+            return replace(rhs, span=self.place.span(rhs.span))
+        return rhs

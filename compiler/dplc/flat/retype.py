@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dplc.flat import term as f
-from dplc.flat.walk import changed, rebuild, remade, with_binds, with_rhs
+from dplc.flat.walk import BLOCKS, atoms, changed, rebuild, remade, with_binds, with_rhs
+
+PLAIN = (f.Num, f.Str, f.Data)  # types without types in them
 
 
 class Retype:
@@ -16,11 +18,19 @@ class Retype:
         self._types: dict[int, tuple[f.Type, f.Type]] = {}  # by identity, as large types take long to hash
 
     def type(self, ty: f.Type) -> f.Type:
-        if isinstance(ty, f.Num | f.Str | f.Data):
+        if isinstance(ty, PLAIN):
             return ty
-        if id(ty) not in self._types:
-            self._types[id(ty)] = ty, self._type(ty)
-        return self._types[id(ty)][1]
+        known = self._types.get(id(ty))
+        if known is None:
+            known = self._types[id(ty)] = ty, self._type(ty)
+        return known[1]
+
+    def stays(self, atoms: tuple[f.Atom, ...]) -> bool:
+        """True if these atoms keep their types."""
+        for atom in atoms:  # noqa: SIM110  (most are numbers; a generator takes longer)
+            if type(atom.ty) is not f.Num and self.type(atom.ty) is not atom.ty:
+                return False
+        return True
 
     def _type(self, ty: f.Type) -> f.Type:
         match ty:
@@ -46,11 +56,14 @@ class Retype:
         return atom if ty is atom.ty else f.Const(atom.value, ty)
 
     def block(self, block: f.Block) -> f.Block:
-        binds = [
-            with_rhs(bind, rebuild(bind.rhs, self.atom, self.block, self.var), changed(bind.vars, self.var))
-            for bind in block.binds
-        ]
+        binds = [self.bind(bind) for bind in block.binds]
         return with_binds(block, binds, changed(block.results, self.atom))
+
+    def bind(self, bind: f.Bind) -> f.Bind:
+        rhs = bind.rhs
+        if type(rhs) not in BLOCKS and self.stays(bind.vars) and self.stays(atoms(rhs)):
+            return bind
+        return with_rhs(bind, rebuild(rhs, self.atom, self.block, self.var), changed(bind.vars, self.var))
 
     def fn(self, fn: f.Fn) -> f.Fn:
         params, results = changed(fn.params, self.var), changed(fn.results, self.type)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from dpl.diagnostics import Bug
 
@@ -50,7 +50,7 @@ def interface(fn: f.Fn | None) -> tuple[tuple[f.Var, ...], tuple[f.Type, ...]] |
 @remembered
 def named(body: f.Block) -> frozenset[str]:
     """The functions that a body calls or differentiates."""
-    return frozenset([bind.rhs.fn for bind in every(body) if isinstance(bind.rhs, f.Call | f.Ad)])
+    return frozenset([bind.rhs.fn for bind in every(body) if isinstance(bind.rhs, (f.Call, f.Ad))])
 
 
 last = Right(f.Program())
@@ -146,21 +146,22 @@ class _Fn:
                 pass
 
     def atom(self, atom: f.Atom) -> f.Type:
-        return self.atoms((atom,))[0]
+        ty = atom.ty
+        if isinstance(atom, f.Var):
+            if (known := self.scope.get(atom.name)) is not ty:
+                if known is None:
+                    raise self.wrong(f"{atom.name} is not in scope")
+                self.same(known, ty, atom.name)
+        elif not _fits(atom.value, ty):
+            raise self.wrong(f"{atom.value!r} is no constant of type {show_type(ty)}")
+        return ty
 
-    def atoms(self, atoms: Iterable[f.Atom]) -> tuple[f.Type, ...]:
-        scope, types = self.scope, []
-        for atom in atoms:
-            ty = atom.ty
-            if isinstance(atom, f.Var):
-                if (known := scope.get(atom.name)) is not ty:
-                    if known is None:
-                        raise self.wrong(f"{atom.name} is not in scope")
-                    self.same(known, ty, atom.name)
-            elif not _fits(atom.value, ty):
-                raise self.wrong(f"{atom.value!r} is no constant of type {show_type(ty)}")
-            types.append(ty)
-        return tuple(types)
+    def atoms(self, atoms: tuple[f.Atom, ...]) -> tuple[f.Type, ...]:
+        scope = self.scope
+        for atom in atoms:  # most are variables of the very type
+            if type(atom) is not f.Var or scope.get(atom.name) is not atom.ty:
+                self.atom(atom)
+        return tuple([atom.ty for atom in atoms])
 
     def same(self, actual: f.Type, expected: f.Type, what: str) -> None:
         if actual is not expected and actual != expected:
@@ -361,9 +362,9 @@ RULES: dict[type, Callable[..., tuple[f.Type, ...]]] = {
 
 
 def _fits(value: object, ty: f.Type) -> bool:
+    if isinstance(ty, f.Num):
+        return type(value) is VALUES.get(ty.name)
     match ty:
-        case f.Num(name):
-            return type(value) is VALUES.get(name)
         case f.Str():
             return isinstance(value, str)
         case f.Tup(items):

@@ -227,12 +227,18 @@ class _Fn:
     # ---- bindings
 
     def bind(self, bind: f.Bind) -> None:
-        match bind.rhs:
-            case f.TupMake() | f.TupGet():
-                self.tokens[bind.vars[0].name] = self.of_tuple(bind.rhs)
-                return
-            case f.Op(op, args):
-                self.op(bind.rhs, op, args)
+        rhs = bind.rhs
+        if isinstance(rhs, (f.TupMake, f.TupGet)):
+            self.tokens[bind.vars[0].name] = self.of_tuple(rhs)
+            return
+        if isinstance(rhs, f.Op):
+            self.op(rhs, rhs.op, rhs.args)
+        else:
+            self.other(rhs)
+        self.define(bind.vars, 1)
+
+    def other(self, rhs: f.Rhs) -> None:
+        match rhs:
             case f.Call(fn, args):
                 borrowed = self.program.fns[fn].borrowed
                 self.give(args, [i not in borrowed for i in range(len(args))])
@@ -241,16 +247,15 @@ class _Fn:
             case f.If(_, then, else_):
                 self.branches([(then, None), (else_, None)], None)
             case f.Switch():
-                self.switch(bind.rhs)
+                self.switch(rhs)
             case f.For(index, _, state, inits, body):
                 self.loop((index, *state), inits, body)
             case f.While(state, inits, cond, body):
                 self.loop(state, inits, body, cond)
             case f.Par():
-                self.par(bind.rhs)
-            case f.Ad() | f.Build() | f.Map():
+                self.par(rhs)
+            case _:
                 raise self.wrong("an earlier stage has left this")
-        self.define(bind.vars, 1)
 
     def of_tuple(self, rhs: f.TupMake | f.TupGet) -> tuple[Token, ...]:
         if isinstance(rhs, f.TupMake):

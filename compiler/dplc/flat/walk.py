@@ -230,6 +230,15 @@ def with_blocks(rhs: f.Rhs, block: Callable[[f.Block], f.Block]) -> f.Rhs:
     return REBUILD[type(rhs)](rhs, unchanged, block, unchanged) if type(rhs) in BLOCKS else rhs
 
 
+def with_inner(bind: f.Bind, block: Callable[[f.Block], f.Block]) -> f.Bind:
+    """The binding with the inner blocks of its right-hand side replaced; the same object if they are the same."""
+    rhs = bind.rhs
+    if type(rhs) not in BLOCKS:
+        return bind
+    made = REBUILD[type(rhs)](rhs, unchanged, block, unchanged)
+    return bind if made is rhs else f.Bind(bind.vars, made)
+
+
 def with_rhs(bind: f.Bind, rhs: f.Rhs, vars_: tuple[f.Var, ...] | None = None) -> f.Bind:
     """The binding with another right-hand side, and variables if given; the same object if they are the same."""
     vars_ = bind.vars if vars_ is None else vars_
@@ -264,17 +273,21 @@ def with_branches(rhs: f.Rhs, blocks: Sequence[f.Block]) -> f.Rhs:
             raise AssertionError(rhs)
 
 
-def every(block: f.Block) -> Iterator[f.Bind]:
+@remembered
+def every(block: f.Block) -> tuple[f.Bind, ...]:
     """All bindings of a block and its inner blocks, outer before inner.  Takes the same time at any depth."""
+    found: list[f.Bind] = []
     rest = [iter(block.binds)]
     while rest:
         for bind in rest[-1]:
-            yield bind
-            if type(bind.rhs) in BLOCKS:
-                rest += [iter(block.binds) for block in reversed(blocks(bind.rhs))]
+            found.append(bind)
+            inner = BLOCKS.get(type(bind.rhs))
+            if inner is not None:
+                rest += [iter(block.binds) for block in reversed(inner(bind.rhs))]
                 break
         else:
             rest.pop()
+    return tuple(found)
 
 
 def bound(fn: f.Fn) -> Iterator[f.Var]:
@@ -340,13 +353,15 @@ def supply_for(program: f.Program) -> f.Supply:
 @remembered
 def highest(block: f.Block) -> int:
     """The highest number at the end of a name that a block binds."""
+    bound: list[f.Var] = []
     found = [0]
     for bind in block.binds:
         rhs = bind.rhs
-        found += [number_of(var.name) for var in bind.vars]
+        bound += bind.vars
         if type(rhs) in BLOCKS:
-            found += [number_of(var.name) for var in binders(rhs)]
+            bound += binders(rhs)
             found += map(highest, BLOCKS[type(rhs)](rhs))
+    found += [number_of(var.name) for var in bound]
     return max(found)
 
 

@@ -32,15 +32,19 @@ class Tangents:
         self.datas = datas
         self.resolve = resolve
         self._leaves: dict[f.Type, tuple[f.Type, ...]] = {}
+        self._asked: dict[int, tuple[f.Type, tuple[f.Type, ...]]] = {}  # by identity, as large types take long to hash
         self._starts: dict[int, tuple[f.Tup, tuple[int, ...]]] = {}  # by identity, as tuples are wide
         self._floats: dict[str, bool] = {}
 
     def leaves(self, ty: f.Type) -> tuple[f.Type, ...]:
         """The types of the leaves of a tangent of `ty`, in order."""
-        known = self._leaves.get(ty)
-        if known is None:
-            known = self._leaves[ty] = self._find(ty)
-        return known
+        asked = self._asked.get(id(ty))
+        if asked is None:
+            known = self._leaves.get(ty)
+            if known is None:
+                known = self._leaves[ty] = self._find(ty)
+            asked = self._asked[id(ty)] = ty, known
+        return asked[1]
 
     def starts(self, ty: f.Tup) -> tuple[int, ...]:
         """The index of each item's first leaf among the leaves of a tuple, and the total number of leaves."""

@@ -69,9 +69,9 @@ class BodyEmitter(Emitter, ABC):
 
     def value(self, atom: f.Atom) -> Values:
         """The leaves of an atom."""
+        if isinstance(atom, f.Var):
+            return self.env[atom.name]
         match atom:
-            case f.Var(name):
-                return self.env[name]
             case f.Const(None, ty):
                 return zeros(ty)
             case f.Const(str(text), f.Str()):

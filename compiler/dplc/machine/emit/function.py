@@ -135,11 +135,11 @@ class FunctionEmitter(BodyEmitter):
         return same or (op.op == "and" and all(isinstance(a, f.Var) and a.name in self.sound for a in op.args))
 
     def rhs(self, bind: f.Bind) -> Values:
+        if isinstance(bind.rhs, f.Op):
+            if self.is_sound(bind.rhs):
+                self.sound.add(bind.vars[0].name)
+            return ops.op(self, bind.rhs, bind.vars)
         match bind.rhs:
-            case f.Op() as op:
-                if self.is_sound(op):
-                    self.sound.add(bind.vars[0].name)
-                return ops.op(self, op, bind.vars)
             case f.Call(name, args, span):
                 return self._call(name, args, span)
             case f.TupMake(items):

@@ -34,14 +34,15 @@ from dplc.flat import term as f
 from dplc.machine.llvm.types import SCALARS, SIZES, memory_type
 
 HEADER = 16
+NUMBERS = {name: (scalar,) for name, scalar in SCALARS.items()}
 ALIGN_FROM = 1024  # smaller arrays are freed by the size in their header (rt/memory.rt)
 
 
 def leaves(ty: f.Type) -> tuple[str, ...]:
     """The LLVM types of the leaves of a value, in registers."""
+    if isinstance(ty, f.Num):
+        return NUMBERS[ty.name]
     match ty:
-        case f.Num(name):
-            return (SCALARS[name],)
         case f.Str():
             return ("ptr", "ptr", "i64")
         case f.Arr(_, rank):

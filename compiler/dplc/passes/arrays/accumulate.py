@@ -29,7 +29,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.ops.row import Effect, Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import atoms, mentions, names, supply_for, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import atoms, mentions, names, supply_for, with_binds, with_blocks, with_body, with_inner
 from dplc.passes.arrays.fixed_places import added_once
 from dplc.passes.arrays.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
@@ -67,7 +67,7 @@ def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.B
         elif op := _sum(bind):
             yield from _add(bind, op, waiting)
         else:
-            yield with_rhs(bind, with_blocks(bind.rhs, inner))
+            yield with_inner(bind, inner)
 
 
 # ---- into branches

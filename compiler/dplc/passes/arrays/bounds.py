@@ -19,7 +19,7 @@ from dplc.flat.conditions import Conditions
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import with_binds, with_body, with_inner
 
 
 def bounds(program: f.Program) -> f.Program:
@@ -68,7 +68,7 @@ class _Bounds:
                 return bind if same else f.Bind(bind.vars, f.If(condition, *branches))
             case _:
                 pass
-        return with_rhs(bind, with_blocks(bind.rhs, self.block))
+        return with_inner(bind, self.block)
 
     def inside(self, op: f.Op) -> bool:
         array, *at = op.args

@@ -21,7 +21,7 @@ from dplc.flat.masked import masked
 from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import mentions, names, rhs_mentions, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import mentions, names, rhs_mentions, with_binds, with_body, with_inner
 from dplc.narrow import expect_type
 
 OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # operations with these effects: all earlier work must be done first
@@ -74,7 +74,7 @@ class _Fuser:
         for position, bind in enumerate(block.binds):
             if not scope.join(position, bind):
                 scope.before(bind.rhs)
-                scope.binds.append(with_rhs(bind, with_blocks(bind.rhs, self.block)))
+                scope.binds.append(with_inner(bind, self.block))
         scope.seal(None)
         return with_binds(block, scope.binds)
 

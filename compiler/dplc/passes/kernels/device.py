@@ -26,7 +26,7 @@ from dplc.flat.call_graph import groups
 from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, nothing, rank_of
-from dplc.flat.walk import atoms, blocks, bound_inside, used, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import atoms, blocks, bound_inside, used, with_binds, with_inner
 from dplc.passes.kernels.independence import is_numbers
 from dplc.passes.kernels.lengths import Lengths
 from dplc.passes.kernels.nest import Level, nest
@@ -234,7 +234,7 @@ def shortened(block: f.Block) -> f.Block:
     """The block, where what comes before a certain failure is gone: the host does it again, and tells."""
     last = next(filter(fails, block.binds), None)
     if last is None:
-        return with_binds(block, [with_rhs(bind, with_blocks(bind.rhs, shortened)) for bind in block.binds])
+        return with_binds(block, [with_inner(bind, shortened) for bind in block.binds])
     op = f.Op("fail", (f.Const("", f.STR),))
     return f.Block((f.Bind(last.vars, op),), tuple([nothing(atom.ty) for atom in block.results]))
 

@@ -17,7 +17,7 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
-from dplc.flat.walk import atoms, mentions, names, rhs_mentions, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import atoms, mentions, names, rhs_mentions, with_binds, with_inner, with_rhs
 from dplc.passes.kernels.device import Devices
 from dplc.passes.simplify.purity import droppable
 
@@ -29,7 +29,7 @@ class KeptSums:
         self.devices, self.supply = devices, supply
 
     def block(self, block: f.Block) -> f.Block:
-        binds = [bind if isinstance(bind.rhs, f.Par) else with_rhs(bind, with_blocks(bind.rhs, self.block))
+        binds = [bind if isinstance(bind.rhs, f.Par) else with_inner(bind, self.block)
                  for bind in block.binds]  # fmt: skip
         kept = self.kept(binds, block.results) if any(map(sums, binds)) else set()
         return with_binds(block, list(self.changed(binds, kept)) if kept else binds)

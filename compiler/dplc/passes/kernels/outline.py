@@ -29,7 +29,7 @@ from dplc.flat import places
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.show import show_fn
-from dplc.flat.walk import atoms, blocks, bound_inside, every, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import atoms, blocks, bound_inside, every, with_binds, with_body, with_inner
 from dplc.passes.kernels.frequency import Frequency, repays
 
 DIGITS = 10  # of the hash in a name
@@ -85,7 +85,7 @@ class _Outliner:
 
     def bind(self, bind: f.Bind) -> f.Bind:
         if isinstance(bind.rhs, f.If | f.Switch):
-            return with_rhs(bind, with_blocks(bind.rhs, self.block))
+            return with_inner(bind, self.block)
         return f.Bind(bind.vars, self.call(bind)) if repays(bind) else bind
 
     def call(self, bind: f.Bind) -> f.Call:

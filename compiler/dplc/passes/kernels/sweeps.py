@@ -20,7 +20,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.types import nothing
-from dplc.flat.walk import every, rhs_mentions, supply_for, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import every, rhs_mentions, supply_for, with_binds, with_blocks, with_body, with_inner, with_rhs
 from dplc.passes.kernels.device import Devices
 from dplc.passes.kernels.kept_sums import KeptSums
 from dplc.passes.kernels.totals import totals
@@ -94,7 +94,7 @@ class _Sweeps(Joiner):
             if isinstance(bind.rhs, f.Par):
                 done = self.pair(done, bind)
             else:
-                done.append(with_rhs(bind, with_blocks(bind.rhs, self.block)))
+                done.append(with_inner(bind, self.block))
         return with_binds(block, done)
 
     def pair(self, done: list[f.Bind], bind: f.Bind) -> list[f.Bind]:

@@ -14,7 +14,7 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import blocks, every, supply_for, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import blocks, every, supply_for, with_binds, with_body, with_inner
 
 DIFFERENT = "sizes [{a}] and [{b}] differ"  # what `dot` says of other lengths
 
@@ -54,7 +54,7 @@ def block(old: f.Block, supply: f.Supply) -> f.Block:
         elif isinstance(bind.rhs, f.Par) or not blocks(bind.rhs):
             binds.append(bind)
         else:
-            binds.append(with_rhs(bind, with_blocks(bind.rhs, lambda inner: block(inner, supply))))
+            binds.append(with_inner(bind, lambda inner: block(inner, supply)))
     return with_binds(old, binds)
 
 

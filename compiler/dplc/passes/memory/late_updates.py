@@ -14,7 +14,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import blocks, names, rhs_mentions, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import blocks, names, rhs_mentions, with_binds, with_body, with_inner
 from dplc.passes.simplify.purity import droppable
 
 Parts = dict[str, list[str]]
@@ -25,7 +25,7 @@ def late_updates(program: f.Program) -> f.Program:
 
 
 def _block(block: f.Block) -> f.Block:
-    binds = [with_rhs(bind, with_blocks(bind.rhs, _block)) if blocks(bind.rhs) else bind for bind in block.binds]
+    binds = [with_inner(bind, _block) if blocks(bind.rhs) else bind for bind in block.binds]
     if not any(map(is_update, binds)):
         return with_binds(block, binds)
     parts, results = _parts(binds), set(names(block.results))

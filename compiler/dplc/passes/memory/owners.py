@@ -10,13 +10,13 @@ where it first appeared, and the path to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import binders, blocks
+from dplc.flat.walk import BLOCKS, binders, blocks
 
 Token = tuple[str, tuple[int, ...]]
 
@@ -54,14 +54,15 @@ class Owners:
 
     def block(self, block: f.Block) -> None:
         for bind in block.binds:
-            match bind.rhs:
-                case f.TupMake(items):
-                    self.tokens[bind.vars[0].name] = tuple([t for item in items for t in self.of_atom(item)])
-                case f.TupGet(tup, index):
-                    self.tokens[bind.vars[0].name] = self.component(tup, index)
-                case rhs:
+            rhs = bind.rhs
+            if isinstance(rhs, f.TupMake):
+                self.tokens[bind.vars[0].name] = tuple([t for item in rhs.items for t in self.of_atom(item)])
+            elif isinstance(rhs, f.TupGet):
+                self.tokens[bind.vars[0].name] = self.component(rhs.tup, rhs.index)
+            else:
+                if type(rhs) in BLOCKS:
                     self.inner(rhs)
-                    self.define(bind.vars)
+                self.define(bind.vars)
 
     def inner(self, rhs: f.Rhs) -> None:
         match rhs:
@@ -90,6 +91,14 @@ class Owners:
     def of_atom(self, atom: f.Atom) -> tuple[Token, ...]:
         return self.tokens[atom.name] if isinstance(atom, f.Var) else ()
 
+    def numbers(self, atoms: Sequence[f.Atom]) -> dict[Token, int]:
+        """How often each token is among those of the atoms."""
+        found: dict[Token, int] = {}
+        for atom in atoms:
+            for token in self.of_atom(atom):
+                found[token] = found.get(token, 0) + 1
+        return found
+
     def around(self, token: Token) -> Iterator[Token]:
         """A token, the cell it lies in, the cell around that, and so on."""
         yield token
@@ -105,10 +114,10 @@ class Owners:
 def operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> tuple[list[f.Atom], list[f.Atom]]:
     """The operands that a right-hand side consumes, and those that it borrows.  `borrowed` has the borrowed parameters
     of functions.  Tuples and a Switch's scrutinee are handled elsewhere."""
+    if isinstance(rhs, f.Op):
+        own = OPS[rhs.op].own
+        return split(rhs.args, lambda i: i in own) if own else ([], list(rhs.args))
     match rhs:
-        case f.Op(op, args):
-            own = OPS[op].own
-            return split(args, lambda i: i in own)
         case f.Call(fn, args):
             return split(args, lambda i: i not in borrowed[fn])
         case f.ConMake(_, _, arg):

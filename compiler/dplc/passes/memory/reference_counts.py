@@ -22,7 +22,6 @@ Blocks are walked backwards, with liveness: `live` has the tokens needed later. 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 
 from dpl.diagnostics import Bug
@@ -63,7 +62,7 @@ class _Counter:
 
     def block(self, block: f.Block, after: Set[Token]) -> tuple[f.Block, set[Token]]:
         """The block with counting, and the tokens live before it.  `after` is live after it."""
-        given = Counter(t for atom in block.results for t in self.owners.of_atom(atom))
+        given = self.owners.numbers(block.results)
         live = set(after)
         pieces = [self.dups(t for t, n in given.items() for _ in range(n - (t not in after)))]
         live.update(given)
@@ -82,7 +81,7 @@ class _Counter:
         unused = [t for t in made if t not in live]
         live.difference_update(made)
         consumed, used = operands(bind.rhs, self.borrowed)
-        given = Counter(t for atom in consumed for t in self.owners.of_atom(atom))
+        given = self.owners.numbers(consumed)
         lent = {t for atom in used for t in self.owners.of_atom(atom)}
         match bind.rhs:
             case f.If(cond, then, else_):

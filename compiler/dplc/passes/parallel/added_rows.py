@@ -17,7 +17,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-from dplc.flat.walk import every, mentions, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import every, mentions, with_binds, with_inner
 from dplc.passes.simplify.purity import droppable, natural
 
 
@@ -58,7 +58,7 @@ class _Rows:
 
     def inside(self, bind: f.Bind, accs: set[str]) -> f.Bind:
         own = {out.acc.name for out in bind.rhs.outs if out.acc} if isinstance(bind.rhs, f.Par) else set(accs)
-        return with_rhs(bind, with_blocks(bind.rhs, lambda inner: self.block(inner, set(own))))
+        return with_inner(bind, lambda inner: self.block(inner, set(own)))
 
     def is_row(self, bind: f.Bind, par: f.Par) -> bool:
         """True for an array of numbers, used once, whose points cannot fail."""

@@ -26,7 +26,7 @@ from dplc.flat import term as f
 from dplc.flat.build import Binds, Builder, block_of, integer
 from dplc.flat.copy import Renamed
 from dplc.flat.types import elem_of
-from dplc.flat.walk import blocks, supply_for, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import blocks, supply_for, with_binds, with_body, with_inner
 from dplc.passes.parallel.invariants import computed_once
 from dplc.passes.parallel.strides import Column, Lengths, Nest, Sums
 from dplc.passes.simplify.purity import HERE
@@ -59,7 +59,7 @@ class _Columns:
                 for one in computed_once(self.supply, bind, bind.rhs):
                     binds += self.nest(one, one.rhs) if isinstance(one.rhs, f.Par) else (one,)
             else:
-                binds.append(with_rhs(bind, with_blocks(bind.rhs, self.block)))
+                binds.append(with_inner(bind, self.block))
         return with_binds(block, binds)
 
     def nest(self, bind: f.Bind, par: f.Par) -> Iterable[f.Bind]:
@@ -70,7 +70,7 @@ class _Columns:
         count = len(nest.reads) + sum(len(one.rests) for one in nest.sums)
         made = _Split(self.supply, nest, self.lengths()).nested(bind) if 0 < count <= MANY else (bind,)
         for one in made:
-            yield with_rhs(one, with_blocks(one.rhs, self.block)) if nest.deep else one
+            yield with_inner(one, self.block) if nest.deep else one
 
 
 @node

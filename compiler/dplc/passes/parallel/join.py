@@ -31,8 +31,8 @@ from dplc.flat.walk import (
     rhs_mentions,
     supply_for,
     with_binds,
-    with_blocks,
     with_body,
+    with_inner,
     with_rhs,
 )
 from dplc.passes.parallel.common_work import CommonWork, computed_once
@@ -102,7 +102,7 @@ class Joiner:
         for bind in block.binds:
             if (is_check(bind) and self.checked(*atoms(bind.rhs))) or self.same_shape(bind.rhs):
                 continue
-            bind = with_rhs(bind, with_blocks(bind.rhs, self.block))
+            bind = with_inner(bind, self.block)
             if self.summed(done, bind):
                 continue
             done = self.add(done, bind) if isinstance(bind.rhs, f.Par) else [*done, bind]

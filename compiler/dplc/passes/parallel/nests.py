@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
-from dplc.flat.walk import with_binds, with_blocks, with_rhs
+from dplc.flat.walk import with_binds, with_inner
 from dplc.passes.simplify.purity import droppable
 
 
@@ -22,6 +22,6 @@ def with_nests(
         affine.define(bind)
         made = found(bind, bind.rhs) if isinstance(bind.rhs, f.Par) else None
         if made is None:
-            made = [with_rhs(bind, with_blocks(bind.rhs, lambda inner: with_nests(inner, affine, found)))]
+            made = [with_inner(bind, lambda inner: with_nests(inner, affine, found))]
         binds += made
     return with_binds(block, binds)

@@ -16,7 +16,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
-from dplc.flat.walk import every, names, rhs_mentions, supply_for, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import every, names, rhs_mentions, supply_for, with_binds, with_inner
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import is_null, solid
 
@@ -46,7 +46,7 @@ class _Threader:
             if not self.merged(bind, written, where):
                 where.update((var.name, len(written)) for var in bind.vars)
                 written.append(bind)
-        return with_binds(block, [with_rhs(b, with_blocks(b.rhs, self.block)) for b in written])
+        return with_binds(block, [with_inner(b, self.block) for b in written])
 
     def merged(self, bind: f.Bind, written: list[f.Bind], where: dict[str, int]) -> bool:
         """Moves a branch on `is_null v` into the branch that defines `v`.  Returns False if that is impossible."""

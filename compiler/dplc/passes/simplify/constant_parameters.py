@@ -51,18 +51,17 @@ def gather(program: f.Program) -> Given:
     given: Given = {}
     for fn in program.fns.values():
         for bind in every(fn.body):
-            match bind.rhs:
-                case f.Call():
-                    calls.append((fn, bind.rhs))
-                case f.Ad(_, callee):  # the derivative calls it with other arguments
-                    given |= {(callee, p.name): None for p in program.fns[callee].params}
-                case _:
-                    pass
+            rhs = bind.rhs
+            if isinstance(rhs, f.Call):
+                calls.append((fn, rhs))
+            elif isinstance(rhs, f.Ad):  # the derivative calls it with other arguments
+                given |= {(rhs.fn, p.name): None for p in program.fns[rhs.fn].params}
+    params = {name: {p.name for p in fn.params} for name, fn in program.fns.items()}
     while True:
         before = dict(given)
         for caller, call in calls:
             for param, arg in zip(program.fns[call.fn].params, call.args, strict=True):
-                if arg in caller.params and (caller.name, arg.name) not in given:
+                if isinstance(arg, f.Var) and arg.name in params[caller.name] and (caller.name, arg.name) not in given:
                     continue
                 value = given.get((caller.name, arg.name)) if isinstance(arg, f.Var) else arg
                 if value is not None and alike(given.get((call.fn, param.name), value), value):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.walk import atoms, changed, remade, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import BLOCKS, atoms, changed, remade, with_binds, with_blocks, with_inner, with_rhs
 from dplc.passes.simplify.purity import droppable, natural
 
 NOTHING = f.Const(False, f.BOOL)
@@ -38,7 +38,8 @@ class Drop:
             else:
                 if droppable(bind.rhs, self.total):
                     continue
-            bind = self.bind(bind, live)
+            if type(bind.rhs) in BLOCKS:
+                bind = self.bind(bind, live)
             use(live, atoms(bind.rhs))
             kept.append(bind)
         kept.reverse()
@@ -63,7 +64,7 @@ class Drop:
             case f.Par():
                 return self.par(bind, bind.rhs, live)
             case f.Map():
-                return with_rhs(bind, with_blocks(bind.rhs, lambda b: self.block(b, live)))
+                return with_inner(bind, lambda b: self.block(b, live))
             case _:
                 return bind
 

@@ -27,6 +27,8 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
     """`defs` has the right-hand sides that bind a single variable."""
     args = op.args
     if OPS[op.op].scalar:
+        if not any(map(is_constant, args)):
+            return None
         return args[0] if adds_nothing(op, defs) else row(op)
     match op.op, args:
         case "cast", (f.Const(value), *_) if not isinstance(value, str):
@@ -50,6 +52,10 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             return zero_of(result_type(op.op, (a.ty,), dict(op.attrs))) if is_null(a) else None
         case _:
             return None
+
+
+def is_constant(a: f.Atom) -> bool:
+    return isinstance(a, f.Const)
 
 
 def is_null(a: f.Atom) -> bool:

@@ -22,7 +22,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import every, supply_for, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import every, supply_for, with_binds, with_inner, with_rhs
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.guards_together import Guard, last_uses, stretches
 
@@ -73,14 +73,14 @@ class _Brancher:
     def inside(self, bind: f.Bind) -> f.Bind:
         """The binding with its inner blocks changed."""
         if not isinstance(bind.rhs, f.Par):
-            return with_rhs(bind, with_blocks(bind.rhs, self.block))
+            return with_inner(bind, self.block)
         body = bind.rhs.body
         if all(isinstance(b.rhs, PLAIN) for b in body.binds):
-            return with_rhs(bind, with_blocks(bind.rhs, self.without_questions))
+            return with_inner(bind, self.without_questions)
         outer = self.lanes, self.kept
         self.lanes = not any(isinstance(b.rhs, f.While | f.Call) for b in every(body))
         self.kept |= all(out.kind == "keep" for out in bind.rhs.outs)
-        changed = with_rhs(bind, with_blocks(bind.rhs, self.block))
+        changed = with_inner(bind, self.block)
         self.lanes, self.kept = outer
         return changed
 

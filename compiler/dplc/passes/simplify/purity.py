@@ -10,6 +10,7 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import blocks, mentions
 
+MADE = (f.TupMake, f.TupGet, f.ConMake, f.Map)  # what has no effects and cannot fail
 HERE = "here"  # attr `unchecked` of an operation that is in bounds where it stands, since another one was checked
 
 
@@ -23,11 +24,11 @@ def changes(loop: f.While) -> bool:
 def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
     """True for code without effects that ends and cannot fail.  `total` are functions of which that is known.  A loop
     is taken to end if its condition depends on a part of the state that its steps change."""
+    if isinstance(rhs, f.Op):
+        return pure(rhs)
+    if isinstance(rhs, MADE):
+        return True
     match rhs:
-        case f.Op():
-            return pure(rhs)
-        case f.TupMake() | f.TupGet() | f.ConMake() | f.Map():
-            return True
         case f.Call(fn):
             return fn in total
         case f.Build(_, count) if not natural(count):
@@ -49,9 +50,9 @@ def natural(count: f.Atom) -> bool:
 def pure(op: f.Op) -> bool:
     """True for an operation that has no effects and cannot fail."""
     row = OPS[op.op]
+    if row.fails is Fails.NEVER or row.fails is Fails.SHAPES:
+        return row.quiet
     match row.fails:
-        case Fails.NEVER | Fails.SHAPES:
-            return row.quiet
         case Fails.ZERO:
             return f.is_float(elem_of(op.args[0].ty)) or bool(op.attr("ring"))
         case Fails.COUNT:
@@ -74,13 +75,9 @@ def shareable(op: f.Op) -> bool:
 
 def movable(rhs: f.Rhs) -> bool:
     """True if it may move before a loop, when it is invariant."""
-    match rhs:
-        case f.Op() as op:
-            return pure(op) and OPS[op.op].repeatable and not takes_over(op) and op.attr("unchecked") != HERE
-        case f.TupGet():
-            return True
-        case _:
-            return False
+    if isinstance(rhs, f.Op):
+        return pure(rhs) and OPS[rhs.op].repeatable and not takes_over(rhs) and rhs.attr("unchecked") != HERE
+    return isinstance(rhs, f.TupGet)
 
 
 def takes_over(op: f.Op) -> bool:

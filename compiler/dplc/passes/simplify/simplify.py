@@ -55,6 +55,7 @@ STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be ho
 CHOSEN = 32  # the same of a function with only the arms for the constructors that it is given
 DEEPEST = 32  # nesting of inlined functions that are called once: the innermost is copied as often
 NOTHING: Mapping[str, f.Fn] = {}
+SIMPLE = (f.Op, f.TupGet, f.TupMake, f.ConMake)
 
 Loop = TypeVar("Loop", f.For, f.While, f.Build, f.For | f.While)
 
@@ -102,7 +103,7 @@ def simplified(fn: f.Fn, supply: f.Supply, program: f.Program, inline: Mapping[s
 
 def has_at_most(most: int, body: f.Block) -> bool:
     """True if a body has few bindings, not counting tuples."""
-    work = (bind for bind in every(body) if not isinstance(bind.rhs, f.TupMake | f.TupGet))
+    work = (bind for bind in every(body) if not isinstance(bind.rhs, (f.TupMake, f.TupGet)))
     return all(i < most for i, _ in enumerate(work))
 
 
@@ -131,7 +132,7 @@ def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
     reached = set(todo)
     while todo:
         name = todo.pop()
-        wanted = [bind.rhs.fn for bind in every(fns[name].body) if isinstance(bind.rhs, f.Call | f.Ad)]
+        wanted = [bind.rhs.fn for bind in every(fns[name].body) if isinstance(bind.rhs, (f.Call, f.Ad))]
         if name in program.rules:
             rule = program.rules[name]
             wanted += [rule.fn, *([rule.pullback] if rule.pullback else [])]
@@ -195,9 +196,9 @@ class _Simplifier:
     # ---- bindings ------------------------------------------------------------------------------------------------
 
     def bind(self, bind: f.Bind, out: list[f.Bind]) -> None:
+        if isinstance(bind.rhs, SIMPLE):
+            return self.simple(bind, out)
         match bind.rhs:
-            case f.Op() | f.TupGet() | f.TupMake() | f.ConMake():
-                self.simple(bind, out)
             case f.Call(fn, args) if (given := self.decided(self.program.fns[fn], self.atoms(args))) is not None:
                 self.same(bind.vars, given)
             case f.Call(fn, args) if (callee := self.inlined(fn) or self.chosen(fn, args)) is not None:
@@ -482,15 +483,13 @@ class _Simplifier:
 
 def expression(rhs: f.Rhs) -> object | None:
     """A key that is equal for right-hand sides with equal results; None for those that must not be shared."""
-    match rhs:
-        case f.Op(op, args, attrs):
-            return (op, attrs, *map(expression_of, args)) if shareable(rhs) else None
-        case f.TupGet(tup, index):
-            return ("get", index, expression_of(tup))
-        case f.TupMake(items):
-            return ("make", *map(expression_of, items))
-        case _:
-            return None
+    if isinstance(rhs, f.Op):
+        return (rhs.op, rhs.attrs, *map(expression_of, rhs.args)) if shareable(rhs) else None
+    if isinstance(rhs, f.TupGet):
+        return ("get", rhs.index, expression_of(rhs.tup))
+    if isinstance(rhs, f.TupMake):
+        return ("make", *map(expression_of, rhs.items))
+    return None
 
 
 def expression_of(atom: f.Atom) -> object:

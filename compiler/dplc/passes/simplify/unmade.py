@@ -54,7 +54,7 @@ class _Reached:
     def follow(self, block: f.Block) -> None:
         for bind in block.binds:
             rhs = bind.rhs
-            if isinstance(rhs, f.Call | f.Ad):
+            if isinstance(rhs, (f.Call, f.Ad)):
                 self.call(rhs.fn)
             elif isinstance(rhs, f.ConMake):
                 self.made.add((rhs.data, rhs.tag))

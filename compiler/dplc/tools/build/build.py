@@ -31,7 +31,8 @@ STDOUT = "-"
 @node
 class Job:
     """The file to build, the kind of output, and how to make it.  `library` is true if the code is for a library,
-    `device` if parallel loops may run on a GPU; `gpu` is the compute capability of PTX as an output."""
+    `device` if parallel loops may run on a GPU; `gpu` is the compute capability of PTX as an output; `effort` is LLVM's
+    optimisation level, at most."""
 
     file: Path
     kind: str
@@ -40,6 +41,7 @@ class Job:
     wish: Wish
     gpu: int = 0
     device: bool = False
+    effort: int = 2
 
     @property
     def name(self) -> str:
@@ -53,12 +55,12 @@ class Job:
 
 def build(
     file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None, wish: Wish,
-    device: bool = False,
+    device: bool = False, effort: int = 2,
 ) -> int:  # fmt: skip
     kind = kind or (LIBRARY if library else EXECUTABLE)
     gpu, cpu = (of_gpu(cpu), None) if kind == PTX else (0, cpu)
     code_of_library = library or kind in (LIBRARY, HEADER, WHEEL)
-    job = Job(Path(file), kind, code_of_library, chosen(target, cpu, wish.static), wish, gpu, device)
+    job = Job(Path(file), kind, code_of_library, chosen(target, cpu, wish.static), wish, gpu, device, effort)
     if device and (job.library or kind in (HEADER, PTX) or job.target.system != "linux"):
         raise click.UsageError("--gpu is for executables for Linux")
     if job.target.system == "wasi" and job.library and kind != HEADER:
@@ -166,7 +168,8 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
 
     if to_stdout:
         raise click.UsageError("executables and libraries go to a file, not to standard output")
-    code = link(assemble(text, job.target), place.name, job.target, replace(job.wish, shared=job.library), sites)
+    code = assemble(text, job.target, job.effort)
+    code = link(code, place.name, job.target, replace(job.wish, shared=job.library), sites)
     if job.kind == WHEEL:
         code = wheel(job.name, code, describe(job.name, exports, keeps_state(program)), job.target)
     put(place, code, executable=job.kind != WHEEL)
@@ -217,7 +220,7 @@ def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str,
 def emitted(job: Job, text: str) -> bytes:
     from dplc.machine.object.assemble import optimise
 
-    machine, module = optimise(text, job.target)
+    machine, module = optimise(text, job.target, job.effort)
     match job.kind:
         case "llvm":
             return str(module).encode()
