@@ -1,0 +1,67 @@
+"""Modules whose bytecode is packed in DPL's cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dplc.bytecode import MANY, Loader, Pack
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    monkeypatch.setenv("DPL_CACHE", str(tmp_path / "cache"))
+    made = [tmp_path / f"packed_{i}.py" for i in range(MANY)]
+    for i, path in enumerate(made):
+        path.write_text(f"number = {i}\n")
+    return made
+
+
+def packed(sources: list[Path], file: Path) -> Pack:
+    """The pack of a run after one that has imported these modules."""
+    Loader.pack = pack = Pack(str(file))
+    for path in sources:
+        assert Loader(path.stem, str(path)).get_code(path.stem)
+    pack.save()
+    Loader.pack = Pack(str(file))
+    return Loader.pack
+
+
+def number(pack: Pack, source: Path) -> int | None:
+    """What a module says that is imported from the pack; None if it is not there."""
+    spec, scope = pack.find_spec(source.stem), dict[str, int]()
+    if spec is None or (code := pack.code(source.stem, str(source))) is None:
+        return None
+    exec(code, scope)
+    return scope["number"]
+
+
+def test_a_later_run_finds_the_modules(sources, tmp_path: Path) -> None:
+    pack = packed(sources, tmp_path / "cache" / "pack")
+    assert [number(pack, source) for source in sources] == list(range(MANY))
+    more = tmp_path / "later.py"
+    more.write_text("number = 100\n")
+    others = [more, *(tmp_path / f"other_{i}.py" for i in range(MANY))]
+    for path in others[1:]:
+        path.write_text("number = 7\n")
+    pack = packed(others, tmp_path / "cache" / "pack")
+    assert [number(pack, source) for source in (sources[3], more, others[-1])] == [3, 100, 7]
+
+
+def test_a_module_that_has_changed_is_not_taken(sources, tmp_path: Path) -> None:
+    pack = packed(sources, tmp_path / "cache" / "pack")
+    sources[0].write_text("number = 1000\n")
+    sources[1].unlink()
+    assert [number(pack, source) for source in sources[:3]] == [None, None, 2]
+
+
+def test_a_damaged_pack_is_not_taken(sources, tmp_path: Path) -> None:
+    file = tmp_path / "cache" / "pack"
+    packed(sources, file)
+    data = bytearray(file.read_bytes())
+    data[len(data) - 1] ^= 1
+    file.write_bytes(data)
+    assert number(Pack(str(file)), sources[-1]) is None
+    assert number(Pack(str(file)), sources[0]) == 0
+    file.unlink()
+    assert number(Pack(str(file)), sources[0]) is None
