@@ -165,17 +165,17 @@ def _opened(cx: Context, alias: Type) -> dict:
     return {n: cx.solver.unknown_size() for n in unknowns(alias)}
 
 
-def unknowns(t) -> set[str]:
-    """The names of the run-time sizes (`?`) in `t`."""
-    found, stack, seen = set(), [t], set()
+def unknowns(t) -> list[str]:
+    """The names of the run-time sizes (`?`) in `t`, in an order that does not depend on the run."""
+    found, stack, seen = dict[str, None](), [t], set()
     while stack:
         t = stack.pop()
         if type(t) is ty.Size:
-            found |= {n for n in sizes.names(t) if n[0] == "?"}
+            found |= dict.fromkeys(n for n in sizes.names(t) if n[0] == "?")
         elif id(t) not in seen:
             seen.add(id(t))
             stack += ty.children(t)
-    return found
+    return list(found)
 
 
 def _as_type(cx: Context, a) -> tree.Type:

@@ -20,7 +20,7 @@ def extent(cx: Context, low, high) -> ty.Size | None:
     if a is None or b is None:
         return None
     difference = sizes.sub(cx.solver.sizes.norm(b), cx.solver.sizes.norm(a))
-    left = {n for n in sizes.names(difference) if n[0] == SYMBOL}
+    left = [n for n in sizes.names(difference) if n[0] == SYMBOL]
     return ty.substitute(difference, {n: of_int(cx, n[1:]) for n in left})
 
 

@@ -35,8 +35,9 @@ def mul(a: Size, b: Size) -> Size:
     return from_terms(multiply(as_terms(a), as_terms(b)))
 
 
-def names(size: Size) -> set[str]:
-    return {n for key, _ in size.terms for n in key}
+def names(size: Size) -> list[str]:
+    """In an order that does not depend on the run, as unknowns are numbered by it."""
+    return list(dict.fromkeys(n for key, _ in size.terms for n in key))
 
 
 class Verdict(Enum):

@@ -193,8 +193,9 @@ class Context(Scope):
                 known_sizes: Any = ((dict(self.evidence), self.unlearned),) if inst else ()  # completed later
                 return term.Var(span, t, core, inst, known_sizes)
             case Value(core, scheme, group=Group() as group):
-                named = {n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"}
-                t = replace(scheme.ty, {n: self.solver.size() for n in named}, {}) if named else scheme.ty
+                named = [n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"]
+                fresh = {n: self.solver.size() for n in dict.fromkeys(named)}
+                t = replace(scheme.ty, fresh, {}) if named else scheme.ty
                 group.uses.setdefault(core, call or span)
                 inst: Any = (group,)  # its parameters, once they are known
                 return term.Var(span, t, core, inst)
