@@ -17,6 +17,7 @@ from dpl.types.messages.parts import (
     both,
     class_labels,
     conversions,
+    is_reference,
     made,
     phrase,
     printer,
@@ -131,7 +132,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{shown} here",
             labels=both(span, labels, class_labels(clash)),
-            helps=held(cx, p, clash.left),
+            helps=component(p, clash, actual) or held(cx, p, clash.left),
         )
     if clash.right == "real" and type(prune(actual)) is ty.Arr:
         sizes, number = dimensions(actual)
@@ -149,8 +150,28 @@ def held(cx, p: Printer, t) -> tuple[str, ...]:
     if type(t) is not ty.Con or not (found := cx.solver.kinds.holder(t)):
         return ()
     names, inside = found
+    if not names:  # a bare reference
+        return ()
     what = "a function" if type(inside) is ty.Fn else "a reference"
     return (f"{p.type(t)} holds {what}:  {'.'.join(names)} : {p.type(inside)}",)
+
+
+def component(p: Printer, clash: Clash, actual) -> tuple[str, ...]:
+    """A help that names the component of a tuple by which nothing can be differentiated."""
+    kind, whole, part = clash.right, prune(actual), prune(clash.left)
+    if kind != "diff" or type(whole) is not ty.Tup or not (type(part) is ty.Fn or is_reference(part)):
+        return ()
+    what = "a function" if type(part) is ty.Fn else "a reference"
+    place = next((i for i, item in enumerate(whole.items) if prune(item) is part), None)
+    if place is None:  # it lies deeper
+        return (f"{p.type(whole)} holds {what}: differentiate by the rest alone, and capture it",)
+    names = [f"x{i}" for i in range(1, len(whole.items) + 1)]
+    rest = names[:place] + names[place + 1 :]
+    pattern = rest[0] if len(rest) == 1 else f"({', '.join(rest)})"
+    return (
+        f"component {place + 1} is {what}: differentiate by the rest alone, and capture it:",
+        f"grad (fun {pattern} -> f ({', '.join(names)})) {pattern}",
+    )
 
 
 def compared(p: Printer, actual, expected) -> tuple[tuple[str, str], ...]:
