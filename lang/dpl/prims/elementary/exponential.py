@@ -151,7 +151,7 @@ def sech2(x: Value) -> Value:
 
 
 def odds(a: Value, b: Value) -> Value:
-    """e^(-|a - b|), with the digits that the difference loses."""
+    """e^(-|a - b|), with the digits that the difference loses; 1 for equal infinities."""
     difference = a - b
     near = abs(difference) < a.pick(Pair(800.0, 120.0))
     d = select(near, difference, 0.0)
@@ -159,7 +159,8 @@ def odds(a: Value, b: Value) -> Value:
     lost = select(near, (a - (d - back)) - (b + back), 0.0)
     k, first, t = parts(-abs(d), select(d < 0.0, lost, -lost))
     one, more = sum_of(1.0, first)
-    return select(near, scaled(one + (more + t), k), select(difference.is_nan, difference, 0.0))
+    known = near | ((a >= b) & (a <= b))
+    return select(known, scaled(one + (more + t), k), select(difference.is_nan, difference, 0.0))
 
 
 def share(a: Value, b: Value) -> Value:

@@ -10,6 +10,7 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import OPERATORS
 from dpl.syntax.shape import spine
+from dpl.types.messages.axes import along, named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, taken_apart
 from dpl.types.solve.constraints import NUMERIC
 from dpl.types.solve.meta import Meta, Type, prune
@@ -34,6 +35,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return f"an array:  {name} [{written(value)}, ...]"
     if i == 0 and isinstance(value, tree.Tuple | tree.ArrayLit) and (shaped := of_shape(name, value.items, args)):
         return shaped
+    if len(args) == 1 and type(wanted) is ty.Arr and (numbered := of_axis(name, value)):
+        return numbered
     alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
     if isinstance(value, tree.Tuple | term.Tuple) and alone:
         return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
@@ -57,6 +60,14 @@ def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:
     while sizes:
         row = f"fill {sizes.pop()} ({row})"
     return f"rows of {'numbers' if name == 'fill' else name}:  {row}"
+
+
+def of_axis(name: str, value: tree.Expr | term.Term) -> str:
+    """A help for `sum (x, 1)`, where 1 is an axis."""
+    items = value.items if isinstance(value, tree.Tuple | term.Tuple) else ()
+    if len(items) != 2 or not isinstance(items[1], tree.Lit | term.Lit) or type(items[1].value) is not int:
+        return ""
+    return along(name, written(items[0]), items[1].value)
 
 
 def unchanging(value: tree.Expr | term.Term) -> str:
@@ -213,8 +224,15 @@ def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tu
         return taken_apart(ty.STRING), ()
     if isinstance(extra, tree.ArrayLit) and len(extra.items) == 1 and gap.text.isspace():
         return (f"an element is taken without a space:  {written(last)}{extra.span.text}",), (Edit(gap, ""),)
+    if given == 1 and name and (axis := named_axis(extra.span.source.text[extra.span.start :])) is not None:
+        return (along(name, written(last), axis),), ()
     if isinstance(last, tree.Var) and kind_given(cx, last) == "Arr":
-        return (f"an element is taken with brackets:  {last.name}[{extra.span.text.strip('()')}]",), ()
+        element = f"an element is taken with brackets:  {last.name}[{extra.span.text.strip('()')}]"
+        whole = result_of(cx, name, 0)
+        of_array = type(whole) is ty.Fn and type(prune(whole.arg)) is ty.Arr
+        if given == 1 and of_array and isinstance(extra, tree.Lit) and type(extra.value) is int:
+            return (element, along(name, last.name, extra.value)), ()
+        return (element,), ()
     if name == "assert":
         return (f"with a reason:  if not {written(last)} then error {written(extra)}",), ()
     if given == 1 and name and isinstance(last, tree.Var):

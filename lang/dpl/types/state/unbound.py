@@ -17,6 +17,7 @@ from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import OPERATORS, SAME, table
+from dpl.types.messages.axes import of_method, of_named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, printer
 from dpl.types.solve.meta import Type, prune
 from dpl.types.state.env import TYPES, Failed
@@ -104,6 +105,8 @@ def named_arguments(name: str, span: Span) -> tuple[str, ...]:
     text = span.source.text
     if called := re.match(r"\(\s*([a-z]\w*)\s*=[^=]", text[span.end :]):
         return (f"arguments have no names; a record has:  {{ {called[1]} = ...; ... }}",)
+    if name == "axis" and (along := of_named_axis(text[: span.start], text[span.start :])):
+        return (along,)
     in_call = re.search(r"\w(?<!\bif)(?<!\bwhen) ?\(([^()]*,)?\s*$", text[: span.start])
     if in_call and re.match(r"\s*=[^=]", text[span.end :]):
         return (f"arguments have no names, and `=` compares; a record has names:  {{ {name} = ...; ... }}",)
@@ -149,6 +152,8 @@ def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
     elif ours == name and cx.find(name) is None:
         like = renamed("value", name, "like")
         return (f"{HERE}{like}",) if like else (f"functions stand before what they are given:  f {owner}",)
+    if type(t) is ty.Arr and (along := of_method(ours, owner, e.span.source.text[e.span.end :])):
+        return (along,)
     others = " ..." if re.match(r"\s*\(\s*[^)\s]|\s+\w", e.span.source.text[e.span.end :]) else ""
     return (f"functions stand before what they are given:  {ours}{others} {owner}",)
 
