@@ -66,9 +66,11 @@ class Pack:
 
     def code(self, name: str, source: str) -> CodeType | None:
         """The bytecode of a module, if it is there and whole."""
-        found, _, start, end, checksum = self.places.get(name, ("", (0, 0), 0, 0, b""))
+        found, made_of, start, end, checksum = self.places.get(name, ("", (0, 0), 0, 0, b""))
+        if found != source or stamp(source) != made_of:  # it has changed since
+            return None
         data = self.content[start:end]
-        return marshal.loads(data) if found == source and entries.checksum(data) == checksum else None
+        return marshal.loads(data) if entries.checksum(data) == checksum else None
 
     def save(self) -> None:
         """Adds the modules that were found elsewhere, if there are many."""
