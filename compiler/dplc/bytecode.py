@@ -64,10 +64,10 @@ class Pack:
             return None
         return spec_from_file_location(name, place[0], loader=Loader(name, place[0]))
 
-    def code(self, name: str, source: str) -> CodeType | None:
-        """The bytecode of a module, if it is there and whole."""
-        found, made_of, start, end, checksum = self.places.get(name, ("", (0, 0), 0, 0, b""))
-        if found != source or stamp(source) != made_of:  # it has changed since
+    def code(self, name: str, source: str, when: Stamp | None) -> CodeType | None:
+        """The bytecode of a module, if it is there, whole, and that of the source with this stamp."""
+        found, made_of, start, end, checksum = self.places.get(name, ("", None, 0, 0, b""))
+        if (found, made_of) != (source, when):
             return None
         data = self.content[start:end]
         return marshal.loads(data) if entries.checksum(data) == checksum else None
@@ -94,7 +94,7 @@ class Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         when = stamp(self.path)
-        if (packed := self.pack.code(fullname, self.path)) is not None:
+        if (packed := self.pack.code(fullname, self.path, when)) is not None:
             return packed
         code = super().get_code(fullname)
         if when and code:

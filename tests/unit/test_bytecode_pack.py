@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import CodeType
 
 import pytest
-from dplc.bytecode import MANY, Loader, Pack
+from dplc.bytecode import MANY, Loader, Pack, stamp
 
 
 @pytest.fixture
@@ -29,9 +30,14 @@ def packed(sources: list[Path], file: Path) -> Pack:
 
 def number(pack: Pack, source: Path) -> int | None:
     """What a module says that is imported from the pack; None if it is not there."""
-    spec, scope = pack.find_spec(source.stem), dict[str, int]()
-    if spec is None or (code := pack.code(source.stem, str(source))) is None:
+    spec = pack.find_spec(source.stem)
+    if spec is None or (code := pack.code(source.stem, str(source), stamp(str(source)))) is None:
         return None
+    return said(code)
+
+
+def said(code: CodeType) -> int:
+    scope = dict[str, int]()
     exec(code, scope)
     return scope["number"]
 
@@ -53,6 +59,8 @@ def test_a_module_that_has_changed_is_not_taken(sources, tmp_path: Path) -> None
     sources[0].write_text("number = 1000\n")
     sources[1].unlink()
     assert [number(pack, source) for source in sources[:3]] == [None, None, 2]
+    code = Loader(sources[0].stem, str(sources[0])).get_code(sources[0].stem)  # the finders of folders ask it
+    assert code and said(code) == 1000
 
 
 def test_a_damaged_pack_is_not_taken(sources, tmp_path: Path) -> None:
