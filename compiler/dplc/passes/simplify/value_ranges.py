@@ -6,8 +6,8 @@
         ... else { m = add i 1                                  }
                    out = ge m n; ... } }
 
-A program that asks at each point of a grid whether its neighbours exist asks it of points, too, that do.  A condition in
-a loop costs little; but derivatives remember which way each branch went, and what it kept.
+A program that asks at each point of a grid whether its neighbours exist asks it of points, too, that do.  A condition
+costs a loop little; but derivatives remember which way each branch went, and what it kept.
 """
 
 from __future__ import annotations
