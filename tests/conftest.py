@@ -85,6 +85,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def fresh_heap() -> None:
+    """For tests that look for garbage: only in what they make, as a second would be needed to search all that is left
+    of a thousand tests before."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
     made = Forks()

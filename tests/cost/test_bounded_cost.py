@@ -7,6 +7,7 @@ which a derivative could cost more: their gradients, the gradients of these, and
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -132,24 +133,38 @@ def test_facts() -> None:
         bounded(report)
 
 
-REVERSE, FORWARD = "let (y, pb) = vjp {f} x in pb y", "let (_, dx) = jvp (grad_of {f}) x x in dx"
-PARTS = 10
+WAYS = {
+    "reverse": "let (y, pb) = vjp {f} x in pb y",
+    "forward": "let (_, dx) = jvp (grad_of {f}) x x in dx",
+}
+PARTS = 6
+SOLVERS = ("by_several_equations", "by_families", "by_dopri5", "by_rk4", "by_betainc", "by_inverse_cdf", "by_monotone")
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize("way", [REVERSE, FORWARD], ids=["reverse", "forward"])
-def test_facts_of_second_order(way: str, part: int, tmp_path: Path) -> None:
-    """Their gradients and derivatives are of third order, and large: a program has a part of them."""
-    text = FACTS.read_text()
-    facts = FACT.findall(text)[part::PARTS]
-    more = [f"let second_{name} (x : {ty}) = {way.format(f=name)}" for name, _, ty in facts]
-    file = tmp_path / "second.dp"
-    file.write_text("\n".join([text, "let grad_of f x = let (y, pb) = vjp f x in pb y", *more]) + "\n")
-    names = [f"second_{name}" for name, _, _ in facts]
+def bounded_ways(ways: Sequence[tuple[str, str, str]], file: Path) -> None:
+    """Derivatives of facts in some ways: (way, name of the fact, type of its argument)."""
+    names = [f"{way}_{fact}" for way, fact, _ in ways]
+    more = [f"let {name} (x : {ty}) = {WAYS[way].format(f=f)}" for name, (way, f, ty) in zip(names, ways, strict=True)]
+    file.write_text("\n".join([FACTS.read_text(), "let grad_of f x = let (y, pb) = vjp f x in pb y", *more]) + "\n")
     found = costs(str(file), names)
     assert [report.name for report in found] == names
     for report in found:
         bounded(report)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_facts_of_second_order(part: int, tmp_path: Path) -> None:
+    """Their gradients and derivatives are of third order, and large: a program has a part of them."""
+    facts = FACT.findall(FACTS.read_text())[part::PARTS]
+    ways = [(way, name, ty) for name, _, ty in facts for way in WAYS if name not in SOLVERS or way == "reverse"]
+    bounded_ways(ways, tmp_path / "second.dp")
+
+
+@pytest.mark.slow
+def test_solvers_of_second_order(tmp_path: Path) -> None:
+    """The same for what takes seconds each."""
+    facts = FACT.findall(FACTS.read_text())
+    bounded_ways([("forward", name, ty) for name, _, ty in facts if name in SOLVERS], tmp_path / "second.dp")
 
 
 def test_what_is_computed_before_the_counters_are_read_is_counted() -> None:

@@ -79,5 +79,5 @@ def test_random_programs(server: Server, monkeypatch: pytest.MonkeyPatch, batch:
 
     for name, value in {**server.environment, "DPL_DEVICE": "gpu", "DPL_DEVICE_LEAST": "1"}.items():
         monkeypatch.setenv(name, value)
-    doubt(batch, 50, Size(budget=14, depth=3, definitions=1), DEVICE)
+    doubt(batch, 50, Size(budget=14, depth=3, definitions=1), lambda *_: DEVICE)
     assert not server.complaints()

@@ -160,7 +160,7 @@ def test_frames_that_two_deep_chains_share_are_not_walked(monkeypatch) -> None:
     on_large_stack(work)
 
 
-def test_a_graph_that_is_done_is_held_by_moments_only() -> None:
+def test_a_graph_that_is_done_is_held_by_moments_only(fresh_heap) -> None:
     def work() -> None:
         d = debugger("let f x = sin (x * x)\ndo print (loop x = 1.0 for i < 8 do x - 0.1 * grad f x)\n")
         d.go("continue")

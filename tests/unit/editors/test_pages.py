@@ -270,7 +270,7 @@ def bytes_held() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-def test_texts_that_are_closed_give_back_their_memory() -> None:
+def test_texts_that_are_closed_give_back_their_memory(fresh_heap) -> None:
     def open_and_close() -> tuple[int, int, int]:
         workspace = Workspace()
 
@@ -299,7 +299,7 @@ def test_texts_that_are_closed_give_back_their_memory() -> None:
     assert after - before < 0.25 * (held - before)
 
 
-def test_edits_keep_nothing_but_the_places_of_what_has_gone() -> None:
+def test_edits_keep_nothing_but_the_places_of_what_has_gone(fresh_heap) -> None:
     def edit() -> int:
         text = written(0, 10)
         d = document(text)
@@ -336,7 +336,7 @@ def test_of_an_imported_module_only_the_last_version_is_known(tmp_path) -> None:
     assert on_large_stack(edit) == 1
 
 
-def test_what_is_known_of_a_page_does_not_hold_on_to_the_others() -> None:
+def test_what_is_known_of_a_page_does_not_hold_on_to_the_others(fresh_heap) -> None:
     """Each page was checked in a context of its own; these hold all pages that there were."""
 
     def edit() -> int:

@@ -41,5 +41,5 @@ def peak(body: str, calls: int) -> int:
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
-def test_calls_keep_nothing(body: str) -> None:
+def test_calls_keep_nothing(fresh_heap, body: str) -> None:
     assert peak(body, 45) - peak(body, 5) < 100_000  # arrays of 8 KB each

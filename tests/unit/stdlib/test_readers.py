@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import random
-import resource
 import struct
 import subprocess
 import sys
@@ -40,13 +39,8 @@ def readers(tmp_path_factory: pytest.TempPathFactory, cache: Path):
     def run(form: str, data: bytes) -> subprocess.CompletedProcess:
         file = folder / f"file.{form}"
         file.write_bytes(data)
-        return subprocess.run(
-            [folder / "r", form, file],
-            capture_output=True,
-            encoding="utf-8",
-            timeout=20,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
-        )
+        limited = ["sh", "-c", f'ulimit -v {MEMORY >> 10}; exec "$@"', "sh", folder / "r", form, file]
+        return subprocess.run(limited, capture_output=True, encoding="utf-8", timeout=20)
 
     return run
 

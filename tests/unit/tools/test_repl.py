@@ -96,7 +96,7 @@ def test_verbs(dpl, tmp_path: Path, engine: str) -> None:
 
 @pytest.mark.parametrize(
     ("engine", "lines"),
-    [("interp", 2000), ("native", 200), *[pytest.param(e, 10_000, marks=pytest.mark.slow) for e in ENGINES]],
+    [("interp", 1000), ("native", 100), *[pytest.param(e, 10_000, marks=pytest.mark.slow) for e in ENGINES]],
 )
 def test_a_long_paste(dpl, engine: str, lines: int) -> None:
     text = "".join(f"let x{i} = {i} + 1\n" for i in range(lines))

@@ -64,7 +64,7 @@ def enter(session: Session, rounds: int) -> int:
 
 
 @ENGINES
-def test_what_has_lost_its_name_goes(engine: str) -> None:
+def test_what_has_lost_its_name_goes(fresh_heap, engine: str) -> None:
     session = Session(engine)
     assert session.enter("let i = 1")
     before, memory = enter(session, 1), resident() if Path("/proc/self/statm").exists() else 0
