@@ -62,7 +62,8 @@ def traced(batch: int) -> list[tuple[corpus.Case, float, list]]:
     """The programs of a batch: seconds, branches as (file, from line, to line), and names of rules."""
     import coverage
 
-    cases = [corpus.Case(f"{batch}.{n}", small_engine(batch, program), program) for n, program in enumerate(drawn(batch))]
+    programs = enumerate(drawn(batch))
+    cases = [corpus.Case(f"{batch}.{n}", small_engine(batch, program), program) for n, program in programs]
     trace = coverage.Coverage(data_file=None, branch=True, include=[f"{root}/*" for root in ROOTS], config_file=False)
     here, seconds = Here(), []
     trace.start()
