@@ -53,12 +53,21 @@ def line(h: Hole) -> str:
     step, u, i, d = (h.fresh(stem) for stem in "guid")
     first = h.one(f"if {i} > 0 then {u}[{i}] - {u}[{i} - 1] else {h.apart(FLOAT, (i, INT))}",
                   f"if {i} = 0 then {u}[{count} - 1] else {u}[{i} - 1]",
-                  f"if {i} + 1 < {count} && {u}[{i}] > 0.2 then {u}[{i} + 1] else 0.5")  # fmt: skip
+                  f"if {i} + 1 < {count} && {u}[{i}] > 0.2 then {u}[{i} + 1] else 0.5",
+                  asked(h, u, i, count))  # fmt: skip
     point = h.one(f"{u}[{i}] * {d}", f"if {u}[{i}] > 0.4 then sin {u}[{i}] * {d} else {u}[{i}] + {d} ** 2",
                   f"{u}[{i}] + 0.1 * {d} * {h.apart(FLOAT, (i, INT), (d, FLOAT))}")  # fmt: skip
     head = f"let {step} ({u} : {ty}) = [for {i} < {count} -> let {d} = {first} in {point}] in"
     steps = f"loop {u} = {h(array(FLOAT, n))} for _ < {h.writer.below(3) + 1} do {step} {u}"
     return f"{head} {steps}" if is_vector(h) else f"{head} sum ({steps})"
+
+
+def asked(h: Hole, u: str, i: str, count: str) -> str:
+    """Neighbours that a function reads, which asks whether they exist: some do at every place."""
+    at, k = h.fresh("at"), h.fresh("k")
+    outside = h.one(f"{k} < 0 || {k} >= {count}", f"not (0 <= {k} && {k} <= {count} - 1)", f"{k} <> {k} % {count}")
+    places = [f"{at} ({h.one(f'{i} - 1', f'{i} + 1', i, f'{count} - 1 - {i}', f'2 * {i}')})" for _ in range(3)]
+    return f"let {at} {k} = if {outside} then 0.3 else {u}[{k}] in {places[0]} * {places[1]} - {places[2]}"
 
 
 @rule(2, lambda h: is_vector(h) or h.ty == FLOAT)

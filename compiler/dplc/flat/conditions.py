@@ -7,8 +7,11 @@ A fact is a sum (`affine.py`) that is 0 or greater.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum, combined
+from dplc.flat.walk import remade
 
 
 class Conditions:
@@ -21,6 +24,18 @@ class Conditions:
     def define(self, bind: f.Bind) -> None:
         if isinstance(bind.rhs, f.Op | f.If):
             self.defined |= {var.name: (bind.rhs, k) for k, var in enumerate(bind.vars) if var.ty == f.BOOL}
+
+    def branches(self, branch: f.If, walk: Callable[[f.Block], f.Block]) -> f.If:
+        """Walks through the blocks of a branch, each with what holds there.  The same object if they stay the same."""
+        affine = self.affine
+        facts, counts = affine.facts, affine.counts
+        made = []
+        for block, truth in ((branch.then, True), (branch.else_, False)):
+            affine.counts = dict(counts)
+            self.assume(branch.cond, truth)
+            made.append(walk(block))
+            affine.facts, affine.counts = facts, counts
+        return remade(branch, branch.cond, *made)
 
     def assume(self, condition: f.Atom, truth: bool) -> None:
         """Adds what holds where a condition is true or false to the facts of `affine`."""
@@ -45,6 +60,38 @@ class Conditions:
                 self.compare(name, a, b, truth)
             case _:
                 pass
+
+    def decided(self, op: f.Op) -> bool | None:
+        """The value of a comparison of whole numbers, if it is known."""
+        if len(op.args) != 2 or op.args[0].ty != f.I64 or not all(map(self.is_exact, op.args)):
+            return None
+        left, right = map(self.affine.sum, op.args)
+        difference = combined(left, right, -1)
+        match op.op:
+            case "ge":
+                return self.is_natural(difference)
+            case "lt":
+                return negated(self.is_natural(difference))
+            case "le":
+                return self.is_natural(combined({}, difference, -1))
+            case "gt":
+                return negated(self.is_natural(combined({}, difference, -1)))
+            case "eq":
+                return self.is_zero(difference)
+            case "ne":
+                return negated(self.is_zero(difference))
+            case _:
+                return None
+
+    def is_natural(self, total: Sum) -> bool | None:
+        """Whether a sum is 0 or greater, if it is known."""
+        if self.affine.is_natural(total):
+            return True
+        return False if self.affine.is_natural(combined({ONE: -1}, total, -1)) else None
+
+    def is_zero(self, total: Sum) -> bool | None:
+        known = {self.is_natural(total), self.is_natural(combined({}, total, -1))}
+        return False if False in known else None if None in known else True
 
     def compare(self, name: str, a: f.Atom, b: f.Atom, truth: bool) -> None:
         if not (self.is_exact(a) and self.is_exact(b)):
@@ -74,9 +121,15 @@ class Conditions:
         self.affine.facts = (*self.affine.facts, combined({ONE: -less} if less else {}, total, sign))
 
     def is_exact(self, atom: f.Atom) -> bool:
-        """True if the number is its sum: of lengths and loops' indices, it cannot overflow."""
+        """True if the number is its sum: of lengths, loops' indices and a loop's count, it cannot overflow."""
         total = self.affine.sum(atom)
-        return all(map(self.affine.is_small, total)) or (isinstance(atom, f.Var) and total == {atom.name: 1})
+        if all(map(self.affine.is_small, total)) or (isinstance(atom, f.Var) and total == {atom.name: 1}):
+            return True
+        return any(combined(total, count, -1).keys() <= {ONE} for count in self.affine.counts.values())
+
+
+def negated(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
 
 
 def is_never(result: f.Atom, value: bool) -> bool:

@@ -19,7 +19,7 @@ from dplc.flat.conditions import Conditions
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import with_binds, with_body, with_inner
+from dplc.flat.walk import with_binds, with_body, with_inner, with_rhs
 
 
 def bounds(program: f.Program) -> f.Program:
@@ -42,14 +42,6 @@ class _Bounds:
         binds = [self.bind(bind) for bind in block.binds]
         return with_binds(block, binds)
 
-    def where(self, condition: f.Atom, truth: bool, block: f.Block) -> f.Block:
-        """A block that runs where a condition is true or false."""
-        facts = self.affine.facts
-        self.conditions.assume(condition, truth)
-        block = self.block(block)
-        self.affine.facts = facts
-        return block
-
     def bind(self, bind: f.Bind) -> f.Bind:
         self.conditions.define(bind)
         match bind.rhs:
@@ -62,10 +54,8 @@ class _Bounds:
                 return bind
             case f.For(index, count) | f.Build(index, count):
                 self.affine.loop(index, count)
-            case f.If(condition, then, else_):
-                branches = self.where(condition, True, then), self.where(condition, False, else_)
-                same = branches[0] is then and branches[1] is else_
-                return bind if same else f.Bind(bind.vars, f.If(condition, *branches))
+            case f.If() as branch:
+                return with_rhs(bind, self.conditions.branches(branch, self.block))
             case _:
                 pass
         return with_inner(bind, self.block)
