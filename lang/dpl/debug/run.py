@@ -370,7 +370,7 @@ class Run:
             self._watching(on)
 
     def _refined(self, time: int) -> object:
-        """Keep more moments from now to a time: a look at each stop takes many times longer than the steps, so it begins
+        """Keep more moments from now to a time: a look at a stop costs many steps, so it begins
         shortly before that time.  Returns Interrupted or None."""
         size = (time - self.time) // FINE
         while size >= FINE and self.time < time:
