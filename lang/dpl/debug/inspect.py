@@ -255,7 +255,7 @@ def activation(run: Run, frame: Frame, k: tuple) -> tuple:
     waits, here = run.instruments.waits, frame.place.point
     while found := waits.get(k[0]):
         place = found[0]
-        own = place.point.function is here.function and place.span.contains(here.span)
+        own = place.point.function is here.function and place.extent.contains(here.span)
         if not (own and begins(frame.env, environment(k[1]))):
             break
         k = k[2]

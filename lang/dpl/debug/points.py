@@ -61,6 +61,14 @@ class Place:
     def span(self) -> Span:
         return self.term.span
 
+    @property
+    def extent(self) -> Span:
+        """The span with that of the body: a binding that a loop makes for its state has the span of the pattern."""
+        last = self.term
+        while isinstance(last, (c.Let, c.LetRec)):
+            last = last.body
+        return self.span.to(last.span)
+
 
 class Places:
     """The places of a program, by the identity of the term."""

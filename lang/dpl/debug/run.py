@@ -38,6 +38,7 @@ from dpl.node import node
 PACE = 0.01  # seconds of work between moments
 MOST = 1 << 14  # steps between looks at the clock
 LOOKS = 128  # moments between searches for young cycles, where none are made otherwise
+FINE = 64  # parts of what lies between two moments, for a way back
 
 Armed = Collection[Callable] | None  # None: nothing is armed, and nothing can become so
 Check = Callable[[], object]
@@ -346,6 +347,9 @@ class Run:
         try:
             while limit > self.begins:
                 self.restore(self._before(limit - 1))
+                if self._refined(limit - 1) is not None:
+                    return Interrupted()
+                self.restore(self._before(limit - 1))
                 hits: list[tuple[object, Moment]] = []
                 start = self.history.moments[-1]
                 if self.state[0] in armed and (found := check()):
@@ -364,6 +368,17 @@ class Run:
             return None
         finally:
             self._watching(on)
+
+    def _refined(self, time: int) -> object:
+        """Keep more moments from now to a time: a look at a stop costs many steps, so it begins
+        shortly before that time.  Returns Interrupted or None."""
+        size = (time - self.time) // FINE
+        while size >= FINE and self.time < time:
+            if (found := self.forward(limit=min(self.time + size, time))) is not None:
+                return found
+            if self.history.keep(self.moment()):
+                self.seen = set()
+        return None
 
     def _skipped(self, start: Moment, armed: set[Callable], passes: Callable[[Moment, Moment], bool]) -> int:
         """After the last stop before a moment that may be a hit: the time between two moments is left out if nothing

@@ -142,6 +142,18 @@ def test_a_step_out_of_a_sweep_passes_it_and_what_it_differentiates(monkeypatch)
     on_large_stack(work)
 
 
+def test_a_step_out_of_a_loop_leaves_its_function() -> None:
+    def work() -> None:
+        d = debugger(DEEP)
+        made = d.add_breakpoint("main:4", "s > 1.0")
+        assert d.go("continue").reason == "breakpoint"
+        d.delete_breakpoint(made.number)
+        d.go("out", back=True)
+        assert [frame.place.point.line for frame in d.frames()] == [6]
+
+    on_large_stack(work)
+
+
 def test_frames_that_two_deep_chains_share_are_not_walked(monkeypatch) -> None:
     walked, lower = [], depths.Depths.lower
     monkeypatch.setattr(depths.Depths, "lower", lambda self: (walked.append(1), lower(self))[1])
