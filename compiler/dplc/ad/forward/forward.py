@@ -25,14 +25,16 @@ from dplc.ad.tangents.symbolic_zeros import (
     ZERO_ELEMENTS,
     Part,
     Zeros,
-    absent_both,
-    absent_if,
+    absence,
+    after_branch,
     after_loop,
     atom_of,
     either,
+    marks,
     together,
     whole,
 )
+from dplc.ad.tangents.symbolic_zeros import total as sum_of
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
@@ -201,14 +203,18 @@ class Forward:
         leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
         carried = [k for k in range(len(leaves)) if any(end[k] for end in ends)]
         outs = [b.fresh("d", leaves[k][2]) for k in carried]
+        told = {k: mark for k in carried if (mark := marks(inners, [end[k] for end in ends], cond))}
+        more = {k: b.fresh("a", mark[0].ty) for k, mark in told.items()}
         done = [
-            inner.block(*block.results, *(atom_of(end[k], leaves[k][2]) for k in carried))
-            for (block, _), inner, end in zip(blocks, inners, ends, strict=True)
+            inner.block(
+                *block.results, *(atom_of(end[k], leaves[k][2]) for k in carried), *(mark[i] for mark in told.values())
+            )
+            for i, ((block, _), inner, end) in enumerate(zip(blocks, inners, ends, strict=True))
         ]
-        b.binds.append(f.Bind((*vars_, *outs), build(done)))
+        b.binds.append(f.Bind((*vars_, *outs, *more.values()), build(done)))
         for k, out in zip(carried, outs, strict=True):
             came = [end[k] for end in ends]
-            self.env[(leaves[k][0].name, leaves[k][1])] = Part(out, either(came), absent_if(b, cond, came))
+            self.env[(leaves[k][0].name, leaves[k][1])] = after_branch(b, out, more.get(k), cond, came)
 
     def switch(self, b: Builder, switch: f.Switch, vars_: Sequence[f.Var]) -> None:
         tangent = self.packed(b, switch.scrutinee)
@@ -241,9 +247,12 @@ class Forward:
         inits = [part for init in rhs.inits for part in self.parts(init)]
         carried = [k for k, (s, i, _) in enumerate(leaves) if (s.name, i) in self.varied]
         states = [b.fresh("d", leaves[k][2]) for k in carried]
+        told: dict[int, f.Var] = {}
         for k, state in zip(carried, states, strict=True):
             zeros = MAYBE_ZERO if k in doubtful else either([inits[k]])
-            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros)
+            if zeros is MAYBE_ZERO and f.is_float(state.ty):
+                told[k] = b.fresh("a", f.BOOL)
+            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros, told.get(k))
         inner = b.inner()
         self.block(inner, rhs.body)
         nexts = [part for r in rhs.body.results[:width] for part in self.parts(r)]
@@ -254,20 +263,20 @@ class Forward:
         body = inner.block(
             *rhs.body.results[:width],
             *(atom_of(nexts[k], leaves[k][2]) for k in carried),
+            *(absence(inner, nexts[k]) for k in told),
             *rhs.body.results[width:],
             *kept,
         )
         outs = [b.fresh("d", leaves[k][2]) for k in carried]
-        loop = with_states(
-            rhs, states, [atom_of(inits[k], leaves[k][2]) for k in carried], body, rhs.collect + len(kept)
-        )
-        b.binds.append(f.Bind((*bind.vars[:width], *outs, *self.collected(b, bind, kept)), loop))
+        more = {k: b.fresh("a", f.BOOL) for k in told}
+        starts = [*(atom_of(inits[k], leaves[k][2]) for k in carried), *(absence(b, inits[k]) for k in told)]
+        loop = with_states(rhs, (*states, *told.values()), starts, body, rhs.collect + len(kept))
+        b.binds.append(f.Bind((*bind.vars[:width], *outs, *more.values(), *self.collected(b, bind, kept)), loop))
         self.split(b, bind, kept, loop.collect)
         for k, out in zip(carried, outs, strict=True):
             var = bind.vars[[s.name for s in rhs.state].index(leaves[k][0].name)]
-            zeros = self.env[(leaves[k][0].name, leaves[k][1])].zeros
             count = rhs.count if isinstance(rhs, f.For) else None
-            self.env[(var.name, leaves[k][1])] = after_loop(b, out, zeros, count, (inits[k], nexts[k]))
+            self.env[(var.name, leaves[k][1])] = after_loop(b, out, more.get(k), count, (inits[k], nexts[k]))
 
     def kept(self, b: Builder, items: Sequence[f.Atom]) -> list[f.Atom]:
         """The tangent of a collected tuple in one piece, if it has one."""
@@ -354,7 +363,8 @@ class Forward:
         if not OPS[op.op].derivative.chooses:
             return parts
         chosen = [Part(part.atom, MAYBE_ZERO, bulk.not_chosen(b, op, i, part, y)) for i, part in self.there(op)]
-        return [Part(p.atom, max(p.zeros, zeros_of_choice(y)), absent_both(b, chosen)) for p in parts]
+        absent = sum_of(b, parts[0].atom, chosen).absent if all(part.absent for part in chosen) else None
+        return [Part(p.atom, max(p.zeros, zeros_of_choice(y)), absent) for p in parts]
 
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """The tangent of a product of arrays."""
@@ -386,16 +396,16 @@ class Forward:
         for part in done[1:]:
             name = "acc_add" if total.nullable or part.nullable else "add"
             if name == "acc_add":
-                total, part = (Part(bulk.lift(b, p.atom, y), p.zeros) for p in (total, part))
-            absent = absent_both(b, (total, part))
-            total = Part(b.op(name, total.atom, part.atom), together(total.zeros, part.zeros), absent)
+                total, part = (p.alike(bulk.lift(b, p.atom, y), p.zeros) for p in (total, part))
+            total = sum_of(b, b.op(name, total.atom, part.atom), (total, part))
         return [self.lifted(b, total.atom, total, y, True)]
 
     def lifted(self, b: Builder, atom: f.Atom, of: Part, y: f.Var, now: bool) -> Part:
         """A contribution.  With `now`, it is lifted to the rank of `y` (otherwise a later sum may lift it)."""
         lower = rank_of(atom.ty) < rank_of(y.ty)
         zeros = ZERO_ELEMENTS if of.zeros is MAYBE_ZERO and rank_of(y.ty) and not of.nullable else of.zeros
-        return Part(bulk.lift(b, atom, y) if lower and now else atom, zeros, None if lower else of.absent)
+        made = bulk.lift(b, atom, y) if lower and now else atom
+        return Part(made, zeros) if lower else of.alike(made, zeros)
 
 
 def zeros_of_choice(y: f.Var) -> Zeros:

@@ -20,7 +20,7 @@ from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, after_loop, atom_of, either, together
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, absence, after_loop, atom_of, either, together
 from dplc.flat import term as f
 from dplc.flat.dims import inside
 from dplc.flat.ops.table import OPS
@@ -167,8 +167,10 @@ class Loop:
         inner = LoopScope(scope, frozenset(self.tape.names))
         states = [scope.b.fresh("c", scope.type(node)) for node in carried.values()]
         begin = [MAYBE_ZERO if doubtful else either([exits[k]]) for k in carried]
+        told = {k: scope.b.fresh("a", f.BOOL) for k, state, zeros in zip(carried, states, begin, strict=True)
+                if zeros is MAYBE_ZERO and f.is_float(state.ty)}  # fmt: skip
         for k, state, zeros in zip(carried, states, begin, strict=True):
-            inner.add(targets[k], Part(state, zeros))
+            inner.add(targets[k], Part(state, zeros, told.get(k)))
         count = self.steps if isinstance(rhs, f.While) else rhs.count
         assert count is not None
         back = scope.b.fresh("j", f.I64)
@@ -178,23 +180,25 @@ class Loop:
         before.binds.append(f.Bind((index,), f.Op("sub", (last, back))))
         self.collected(scope, inner, index)
         self.tape.backward(inner)
-        nexts = [inner.get(node) for node in carried.values()]
-        if not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts, begin, strict=True)):
+        nexts = {k: inner.get(node) for k, node in carried.items()}
+        if not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts.values(), begin, strict=True)):
             return self.run(scope, doubtful=True)
 
-        ends = [atom_of(n, state.ty) for n, state in zip(nexts, states, strict=True)]
-        body = inner.b.block(*ends, *(inner.parts[node].atom for node in inner.touched))
+        ends = [atom_of(n, state.ty) for n, state in zip(nexts.values(), states, strict=True)]
+        ends += [absence(inner.b, nexts[k]) for k in told]
+        body = inner.b.block(*ends, *inner.results())
         given = {index.name} if isinstance(rhs, f.For) else set[str]()
         body = self.body.finish(body, index, before.binds, given, {}, lambda _: False)
         inits = [atom_of(exits[k], state.ty) for k, state in zip(carried, states, strict=True)]
-        inits += [scope.current(node) for node in inner.touched]
-        loop = f.For(back, count, (*states, *inner.state), tuple(inits), body)
+        inits += [absence(scope.b, exits[k]) for k in told]
+        own = len(inits)
+        inits += inner.inits()
+        loop = f.For(back, count, (*states, *told.values(), *inner.states()), tuple(inits), body)
         outs = scope.b.bind([i.ty for i in inits], loop, "c")
-        for node, out in zip(inner.touched, outs[len(states) :], strict=True):
-            came = scope.get(node), inner.parts[node]
-            scope.set(node, after_loop(scope.b, out, either(came), count, came))
-        for k, out, n, zeros in zip(carried, outs, nexts, begin, strict=False):
-            scope.add(sources[k], after_loop(scope.b, out, max(zeros, either([n])), count, (exits[k], n)))
+        inner.close(outs[own:], count)
+        marks = dict(zip(told, outs[len(states) :], strict=False))
+        for k, out in zip(carried, outs, strict=False):
+            scope.add(sources[k], after_loop(scope.b, out, marks.get(k), count, (exits[k], nexts[k])))
 
     def collected(self, scope: Scope, inner: Inner, index: f.Var) -> None:
         """Adds the cotangent of this step's element of the collected array.  (Then the loop is itself part of a
@@ -281,14 +285,12 @@ class Build:
         self.tape.backward(inner)
         if not inner.touched:
             return
-        body = inner.b.block(*(inner.parts[node].atom for node in inner.touched))
+        body = inner.b.block(*inner.results())
         results = zip(self.rhs.body.results, self.bind.vars, strict=True)
         arrays = {r.name: var for r, var in results if isinstance(r, f.Var)}
         body = self.body.finish(body, index, (), {index.name}, arrays, self.regular)
-        inits = tuple(scope.current(node) for node in inner.touched)
-        outs = scope.b.bind([i.ty for i in inits], f.For(index, self.rhs.count, tuple(inner.state), inits, body), "c")
-        for node, out in zip(inner.touched, outs, strict=True):
-            scope.set(node, Part(out, either([scope.get(node), inner.parts[node]])))
+        inits, states = tuple(inner.inits()), tuple(inner.states())
+        inner.close(scope.b.bind([i.ty for i in inits], f.For(index, self.rhs.count, states, inits, body), "c"), self.rhs.count)
 
     def regular(self, var: f.Var) -> bool:
         """True for a number, and for an array whose lengths do not depend on the point: a row of an array of higher

@@ -5,9 +5,15 @@ derivative of a value that does not depend on the input: it contributes exactly 
 derivative.
 
 A symbolic zero that is known at compile time has no variable: its `Part` is `None`.  One that is known only at run
-time, as after a branch that did not touch a variable, is 0.0 for a float and null for an array or data.  A condition
-tells them apart where a float comes from one branch of an `if`, a loop, or `max` and the like (`Part.absent`).
-Elsewhere, if a tangent may be a symbolic zero, every zero in it is taken for a symbolic one.
+time, as after a branch that did not touch a variable, is 0.0 for a float and null for an array or data.  What tells a
+float that is a symbolic zero from a number is a condition, or a count of contributions:
+
+    if c { yield 2.0 * t } else { yield 0.0 }       absent: not c
+    for i < n state (s = 0.0, k = 0.0)              count: k, as sums in loops without an order stay such sums
+      ...; yield s + t, k + 1.0
+
+Results of branches and states of loops come with theirs; those that no product asks for are dead code.  Elsewhere, as
+among the elements of an array, every zero that may be a symbolic one is taken for one.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ from dpl.node import node
 from dplc.ad.builder import Builder
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
+from dplc.flat.types import elem_of
 
 
 class Zeros(IntEnum):
@@ -36,12 +43,22 @@ NO_ZEROS, ZERO_ELEMENTS, MAYBE_ZERO = Zeros.NONE, Zeros.ELEMENTS, Zeros.WHOLE
 
 @node
 class Part:
-    """A leaf of a tangent or cotangent.  Where `absent` is given, a float is a symbolic zero if this condition is true,
-    and a number otherwise."""
+    """A leaf of a tangent or cotangent.  A float with MAYBE_ZERO is a symbolic zero if the condition `absent` is true, or
+    if `count` is 0.0; if neither is given, if it is 0.0 itself."""
 
     atom: f.Atom
     zeros: Zeros = NO_ZEROS
     absent: f.Atom | None = None
+    count: f.Atom | None = None
+
+    @property
+    def exact(self) -> bool:
+        """True if its symbolic zeros are told from numbers."""
+        return self.zeros is NO_ZEROS or self.absent is not None or self.count is not None
+
+    def alike(self, atom: f.Atom, zeros: Zeros) -> Part:
+        """Another part, which is a symbolic zero where this one is."""
+        return Part(atom, zeros, self.absent, self.count)
 
     @property
     def nullable(self) -> bool:
@@ -79,26 +96,84 @@ def either(parts: Iterable[Part | None]) -> Zeros:
     return max((MAYBE_ZERO if p is None else p.zeros for p in parts), default=MAYBE_ZERO)
 
 
-def absent_if(b: Builder, cond: f.Atom | None, ends: Sequence[Part | None]) -> f.Atom | None:
-    """The condition under which a result of an `if` is a symbolic zero, if it is a float that one branch gives."""
+def absence(b: Builder, part: Part | None) -> f.Atom:
+    """The condition under which a float, or each element of an array, is a symbolic zero."""
+    if part is None or part.zeros is NO_ZEROS:
+        return f.Const(part is None, f.BOOL)
+    value = part.count or part.atom
+    return part.absent or b.op("eq", value, f.Const(0.0, elem_of(value.ty)))
+
+
+def contributions(b: Builder, part: Part | None) -> f.Atom:
+    """How many contributions a float has, 0.0 if it is a symbolic zero."""
+    if part is None or part.zeros is NO_ZEROS:
+        return f.Const(float(part is not None), f.F64)
+    return part.count or b.op("select", absence(b, part), f.Const(0.0, f.F64), f.Const(1.0, f.F64))
+
+
+def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
+    """A sum of parts, with its zeros."""
+    zeros = reduce(together, (part.zeros for part in parts))
+    if zeros is NO_ZEROS or not f.is_float(atom.ty) or not any(part.exact for part in parts):
+        return Part(atom, zeros)
+    if any(part.count for part in parts):
+        return Part(atom, zeros, count=reduce(lambda x, y: b.op("acc_add", x, y), [contributions(b, p) for p in parts]))
+    conds = dict.fromkeys(absence(b, part) for part in parts)
+    return Part(atom, zeros, reduce(lambda x, y: b.op("and", x, y), conds))
+
+
+def marks(blocks: Sequence[Builder], ends: Sequence[Part | None], cond: f.Atom | None) -> list[f.Atom] | None:
+    """What the blocks of a branch on `cond` yield to tell whether a float that they end with is a symbolic zero; None if
+    that is not needed, or not known."""
     given = [end for end in ends if end is not None]
-    if cond is None or len(given) != 1 or given[0].has_zeros or not f.is_float(given[0].atom.ty):
+    if either(ends) is NO_ZEROS or not f.is_float(given[0].atom.ty) or not any(end.exact for end in given):
         return None
-    return cond if ends[0] is None else b.op("not", cond)
+    if by_branch(cond, ends) or same_mark(ends):
+        return None
+    tell = contributions if any(end.count for end in given) else absence
+    return [tell(b, end) for b, end in zip(blocks, ends, strict=True)]
 
 
-def absent_both(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
-    """The condition under which a sum is a symbolic zero: that all its parts are; None if it is not known."""
-    conds = list(dict.fromkeys(part.absent for part in parts))
-    return None if None in conds else reduce(lambda x, y: b.op("and", x, y), filter(None, conds))
+def by_branch(cond: f.Atom | None, ends: Sequence[Part | None]) -> bool:
+    """True if the condition of a branch tells whether its result is a symbolic zero."""
+    return cond is not None and None in ends and all(end is None or end.zeros is NO_ZEROS for end in ends)
 
 
-def after_loop(b: Builder, out: f.Atom, zeros: Zeros, count: f.Atom | None, ends: Sequence[Part | None]) -> Part:
-    """A result of a loop, with its zeros.  `ends` are what it is after no step and after one or more of `count`."""
-    if count is None or ends[0] is not None or ends[1] is None:
+def same_mark(ends: Sequence[Part | None]) -> bool:
+    """True if several branches end with what was before them, as far as symbolic zeros go."""
+    found = {None if end is None or end.zeros is NO_ZEROS else (end.absent, end.count) for end in ends}
+    return len(ends) > 1 and len(found) == 1 and found != {None}
+
+
+def after_branch(
+    b: Builder, out: f.Atom, mark: f.Atom | None, cond: f.Atom | None, ends: Sequence[Part | None]
+) -> Part:  # fmt: skip
+    """A result of a branch.  `mark` is what its blocks yield beside it."""
+    zeros = either(ends)
+    if mark is not None:
+        return Part(out, zeros, mark) if mark.ty == f.BOOL else Part(out, zeros, count=mark)
+    if zeros is NO_ZEROS or not f.is_float(out.ty):
         return Part(out, zeros)
-    mixed = ends[1].zeros is NO_ZEROS and f.is_float(out.ty)
-    return Part(out, zeros, b.op("le", count, f.Const(0, f.I64)) if mixed else None)
+    if cond is not None and by_branch(cond, ends):
+        return Part(out, zeros, cond if ends[0] is None else b.op("not", cond))
+    same = ends[0] if same_mark(ends) else None
+    return Part(out, zeros) if same is None else Part(out, zeros, same.absent, same.count)
+
+
+def after_loop(
+    b: Builder, out: f.Atom, mark: f.Atom | None, steps: f.Atom | None, ends: Sequence[Part | None]
+) -> Part:  # fmt: skip
+    """A result of a loop.  `ends` are what it is after no step and after one or more, `mark` the state beside it."""
+    before, after = ends
+    zeros = either(ends)
+    if zeros is NO_ZEROS or not f.is_float(out.ty):
+        return Part(out, zeros)
+    if steps is not None and after is not None and after.zeros is NO_ZEROS:
+        none = b.op("le", steps, f.Const(0, f.I64))
+        return Part(out, zeros, none if before is None else b.op("and", none, absence(b, before)))
+    if mark is None:
+        return Part(out, zeros)
+    return Part(out, zeros, mark) if mark.ty == f.BOOL else Part(out, zeros, count=mark)
 
 
 def atom_of(part: Part | None, leaf: f.Type) -> f.Atom:
