@@ -25,7 +25,7 @@ from dplc.ad.reverse.steps import step
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.reverse.wider import Leaves, by_wider, covers
 from dplc.ad.tangents import shape_check
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, atom_of
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, sent
 from dplc.ad.taylor import custom_rules
 from dplc.ad.taylor.jet import Jet, variable
 from dplc.flat import term as f
@@ -133,7 +133,7 @@ class Differentiation(Derivatives):
         if active:
             given = self.convert.to_tan(b, ad.args[1])
             cts = [given[i] for i in self.wanted_leaves(fn)]
-            accs = [atom_of(None, types[i - start]) for i in active]
+            accs = [sent(b, None, types[i - start]) for i in active]
             for i, out in zip(
                 active, b.call(made.bwd, (b.get(residual, 0), *cts, *accs), [a.ty for a in accs], ad.span), strict=True
             ):

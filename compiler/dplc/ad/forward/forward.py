@@ -29,8 +29,11 @@ from dplc.ad.tangents.symbolic_zeros import (
     after_branch,
     after_loop,
     atom_of,
+    by_sign,
     either,
     marks,
+    sent,
+    signed,
     together,
     whole,
 )
@@ -62,11 +65,11 @@ class Forward:
         types = [leaf for p in fn.params for leaf in self.tangents.leaves(p.ty)]
         seeds = [b.fresh("d", types[i]) for i, _ in self.active]
         for (i, zeros), seed in zip(self.active, seeds, strict=True):
-            self.env[nodes[i]] = Part(seed, zeros)
+            self.env[nodes[i]] = by_sign(b, seed, zeros)
         self.block(b, fn.body)
         parts = [part for r in fn.body.results for part in self.parts(r)]
         leaves = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
-        outs = [atom_of(parts[i], leaves[i]) for i in results]
+        outs = [sent(b, parts[i], leaves[i]) for i in results]
         made = f.Fn(
             name, (*fn.params, *seeds, *self.extra), (*fn.results, *(a.ty for a in outs)),
             b.block(*fn.body.results, *outs), fn.label and f"derivative of {fn.label}", fn.span,
@@ -118,9 +121,13 @@ class Forward:
             return write(b, part)
         some = b.inner()
         parts = write(some, Part(part.atom, ZERO_ELEMENTS if isinstance(part.atom.ty, f.Arr) else MAYBE_ZERO))
-        nothing = f.Block((), tuple(zero(p.atom.ty) for p in parts))
-        vars_ = b.choose(b.op("is_null", part.atom), nothing, some.block(*(p.atom for p in parts)))
-        return [Part(v, MAYBE_ZERO) for v in vars_]
+        null = b.op("is_null", part.atom)
+        told = [marks([b, some], [None, p], null) for p in parts]
+        nothing = f.Block((), (*(zero(p.atom.ty) for p in parts), *(mark[0] for mark in told if mark)))
+        vars_ = b.choose(null, nothing, some.block(*(p.atom for p in parts), *(mark[1] for mark in told if mark)))
+        more = iter(vars_[len(parts) :])
+        return [after_branch(b, var, next(more) if mark else None, null, [None, p])
+                for var, mark, p in zip(vars_, told, parts, strict=False)]  # fmt: skip
 
     # ---- bindings ------------------------------------------------------------------------------------------------
 
@@ -161,9 +168,7 @@ class Forward:
                 pass
 
     def con(self, b: Builder, data: str, tag: int, arg: f.Atom) -> f.Var:
-        part = self.packed(b, arg)
-        assert part is not None
-        leaves = self.tangents.unpack(b, part.atom)
+        leaves = [signed(b, *pair) for pair in zip(self.parts(arg), self.tangents.leaves(arg.ty), strict=True)]
         return self.convert.shut(b, self.tangents.mirror(data), tag, arg.ty, leaves)
 
     def call(self, b: Builder, call: f.Call, vars_: Sequence[f.Var]) -> None:
@@ -177,11 +182,11 @@ class Forward:
             return
         leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
         outs = [b.fresh("d", leaves[i][2]) for i in made.results]
-        args = (*call.args, *(part.atom for part in parts if part is not None), *self.extra)
+        args = (*call.args, *(sent(b, part, part.atom.ty) for part in parts if part is not None), *self.extra)
         b.binds.append(f.Bind((*vars_, *outs), f.Call(made.name, args, call.span)))
         for i, out, zeros in zip(made.results, outs, made.zeros, strict=True):
             var, k, _ = leaves[i]
-            self.env[(var.name, k)] = Part(out, zeros)
+            self.env[(var.name, k)] = by_sign(b, out, zeros)
 
     # ---- control -------------------------------------------------------------------------------------------------
 
@@ -227,7 +232,7 @@ class Forward:
 
             def parts(some: Builder, part: Part) -> list[Part]:
                 opened = self.convert.open(some, part.atom, case.tag)
-                return [Part(leaf, MAYBE_ZERO) for leaf in self.tangents.unpack(some, opened)]
+                return [by_sign(some, leaf) for leaf in self.tangents.unpack(some, opened)]
 
             return lambda inner: self.set(payload, self.unless_null(inner, there, parts))
 

@@ -20,7 +20,19 @@ from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, absence, after_loop, atom_of, either, together
+from dplc.ad.reverse.transpose import fill_over
+from dplc.ad.tangents.symbolic_zeros import (
+    MAYBE_ZERO,
+    ZERO_ELEMENTS,
+    Part,
+    absence,
+    after_loop,
+    atom_of,
+    by_sign,
+    either,
+    sent,
+    together,
+)
 from dplc.flat import term as f
 from dplc.flat.dims import inside
 from dplc.flat.ops.table import OPS
@@ -77,17 +89,17 @@ class Call:
         targets: list[Node] = [node for i in active if (node := nodes[i]) is not None]
         first = [node not in targets[:k] for k, node in enumerate(targets)]
         accs = [
-            scope.current(node) if new else atom_of(None, scope.type(node))
+            sent(scope.b, scope.get(node) if new else None, scope.type(node))
             for node, new in zip(targets, first, strict=True)
         ]
-        args = (residual, *(part.atom for _, part in parts), *accs)
+        args = (residual, *(sent(scope.b, part, part.atom.ty) for _, part in parts), *accs)
         outs = scope.b.call(made.bwd, args, [scope.type(node) for node in targets], self.call.span)
         for node, new, out, zeros in zip(targets, first, outs, made.zeros, strict=True):
             old = scope.get(node)
             if new:
-                scope.set(node, Part(out, zeros if old is None else together(zeros, old.zeros)))
+                scope.set(node, by_sign(scope.b, out, zeros if old is None else together(zeros, old.zeros)))
             else:
-                scope.add(node, Part(out, zeros))
+                scope.add(node, by_sign(scope.b, out, zeros))
 
 
 @record
@@ -196,6 +208,8 @@ class Loop:
         loop = f.For(back, count, (*states, *told.values(), *inner.states()), tuple(inits), body)
         outs = scope.b.bind([i.ty for i in inits], loop, "c")
         inner.close(outs[own:], count)
+        if isinstance(rhs, f.For):
+            fill_over(self.reverse, scope, inner, index, count)
         marks = dict(zip(told, outs[len(states) :], strict=False))
         for k, out in zip(carried, outs, strict=False):
             scope.add(sources[k], after_loop(scope.b, out, marks.get(k), count, (exits[k], nexts[k])))
@@ -290,7 +304,9 @@ class Build:
         arrays = {r.name: var for r, var in results if isinstance(r, f.Var)}
         body = self.body.finish(body, index, (), {index.name}, arrays, self.regular)
         inits, states = tuple(inner.inits()), tuple(inner.states())
-        inner.close(scope.b.bind([i.ty for i in inits], f.For(index, self.rhs.count, states, inits, body), "c"), self.rhs.count)
+        loop = f.For(index, self.rhs.count, states, inits, body)
+        inner.close(scope.b.bind([i.ty for i in inits], loop, "c"), self.rhs.count)
+        fill_over(self.reverse, scope, inner, index, self.rhs.count)
 
     def regular(self, var: f.Var) -> bool:
         """True for a number, and for an array whose lengths do not depend on the point: a row of an array of higher

@@ -40,6 +40,7 @@ class Scope:
         self.active = active
         self.leaf = leaf
         self.parts: dict[Node, Part] = {}
+        self.filled: set[tuple[f.Atom, tuple[f.Atom, ...]]] = set()  # arrays and indices of parts without symbolic zeros
 
     def get(self, node: Node) -> Part | None:
         return self.parts.get(node)
@@ -146,6 +147,7 @@ def branch(
     touched = list(dict.fromkeys(node for inner in inners for node in inner.touched))
     if not touched:
         return
+    scope.filled |= set.intersection(*(inner.filled for inner in inners))
     ends = [[inner.parts.get(node, scope.get(node)) for node in touched] for inner in inners]
     builders = [inner.b for inner in inners]
     told = [marks(builders, [end[k] for end in ends], cond) for k in range(len(touched))]

@@ -12,8 +12,9 @@ float that is a symbolic zero from a number is a condition, or a count of contri
     for i < n state (s = 0.0, k = 0.0)              count: k, as sums in loops without an order stay such sums
       ...; yield s + t, k + 1.0
 
-Results of branches and states of loops come with theirs; those that no product asks for are dead code.  Elsewhere, as
-among the elements of an array, every zero that may be a symbolic one is taken for one.
+Results of branches and states of loops come with theirs; those that no product asks for are dead code.  In data, and
+between functions, the symbolic zero is -0.0, which sums leave as it is, and which numbers beside it never are (`signed`).
+Among the elements of an array, every zero that may be a symbolic one is taken for one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from functools import reduce
 from dpl.node import node
 
 from dplc.ad.builder import Builder
-from dplc.ad.tangents.types import zero
+from dplc.ad.tangents.types import positive, zero
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
 
@@ -174,6 +175,31 @@ def after_loop(
     if mark is None:
         return Part(out, zeros)
     return Part(out, zeros, mark) if mark.ty == f.BOOL else Part(out, zeros, count=mark)
+
+
+SIGN_BITS = {"f64": ("u64", 63), "f32": ("u32", 31), "f16": ("u16", 15)}
+
+
+def signed(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
+    """The leaf as it is in data: a float that is a symbolic zero is -0.0, and no number is."""
+    if part is None or not f.is_float(leaf):
+        return f.Const(-0.0, leaf) if f.is_float(leaf) else atom_of(part, leaf)
+    number = positive(b, part.atom) if part.exact else part.atom
+    return number if part.zeros is NO_ZEROS else b.op("select", absence(b, part), f.Const(-0.0, leaf), number)
+
+
+def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO) -> Part:
+    """A leaf that was in data; one between functions has known `zeros`, and is in this form if it may be a symbolic zero."""
+    if zeros is not MAYBE_ZERO or not f.is_float(atom.ty):
+        return Part(atom, zeros)
+    assert isinstance(atom.ty, f.Num)
+    bits, sign = SIGN_BITS[atom.ty.name]
+    return Part(atom, zeros, b.op("eq", b.op("bitcast", atom, to=bits), f.Const(1 << sign, f.Num(bits))))
+
+
+def sent(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
+    """The leaf as it is between functions."""
+    return atom_of(part, leaf) if part is not None and part.zeros is not MAYBE_ZERO else signed(b, part, leaf)
 
 
 def atom_of(part: Part | None, leaf: f.Type) -> f.Atom:
