@@ -243,8 +243,9 @@ class Forward:
         blocks = [(case.body, opener(case)) for case in switch.cases]
         self.branches(b, vars_, blocks if switch.default is None else [*blocks, (switch.default, None)], build)
 
-    def loop(self, b: Builder, bind: f.Bind, doubtful: Sequence[int]) -> None:
-        """A loop with tangents of its varied state.  The `doubtful` leaves are known to become MAYBE_ZERO."""
+    def loop(self, b: Builder, bind: f.Bind, doubtful: Sequence[int], exact: bool = True) -> None:
+        """A loop with tangents of its varied state.  The `doubtful` leaves are known to become MAYBE_ZERO; not all of
+        these stay exact if `exact` is false."""
         rhs = bind.rhs
         assert isinstance(rhs, f.For | f.While)
         width = len(rhs.state)
@@ -255,15 +256,18 @@ class Forward:
         told: dict[int, f.Var] = {}
         for k, state in zip(carried, states, strict=True):
             zeros = MAYBE_ZERO if k in doubtful else either([inits[k]])
-            if zeros is MAYBE_ZERO and f.is_float(state.ty):
+            if exact and zeros is MAYBE_ZERO and f.is_float(state.ty):
                 told[k] = b.fresh("a", f.BOOL)
             self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros, told.get(k))
         inner = b.inner()
         self.block(inner, rhs.body)
         nexts = [part for r in rhs.body.results[:width] for part in self.parts(r)]
         worse = [k for k in carried if either([nexts[k]]) > self.env[(leaves[k][0].name, leaves[k][1])].zeros]
+        still = exact and all(end is None or end.exact for k in carried for end in [nexts[k]])
         if worse and not doubtful:
-            return self.loop(b, bind, carried)  # again, with the weakest assumption
+            return self.loop(b, bind, carried, still)  # again, with the weakest assumption
+        if told and not still:
+            return self.loop(b, bind, doubtful, still)
         kept = self.kept(inner, rhs.body.results[width:])
         body = inner.block(
             *rhs.body.results[:width],

@@ -166,9 +166,9 @@ class Loop:
                 self.steps = self.body.home.own(scope.b.fresh("steps", f.I64))
             self.run(scope, doubtful=False)
 
-    def run(self, scope: Scope, doubtful: bool) -> None:
-        """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change.  If
-        they do, it is written again with the weakest assumption."""
+    def run(self, scope: Scope, doubtful: bool, exact: bool = True) -> None:
+        """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change, and are
+        `exact`.  If that is wrong, it is written again with a weaker assumption."""
         rhs, width = self.rhs, len(self.rhs.state)
         nodes = [node for s in rhs.state for node in self.reverse.nodes(s)]
         carried = {k: node for k, node in enumerate(nodes) if node is not None and scope.active(node)}
@@ -180,7 +180,7 @@ class Loop:
         states = [scope.b.fresh("c", scope.type(node)) for node in carried.values()]
         begin = [MAYBE_ZERO if doubtful else either([exits[k]]) for k in carried]
         told = {k: scope.b.fresh("a", f.BOOL) for k, state, zeros in zip(carried, states, begin, strict=True)
-                if zeros is MAYBE_ZERO and f.is_float(state.ty)}  # fmt: skip
+                if exact and zeros is MAYBE_ZERO and f.is_float(state.ty)}  # fmt: skip
         for k, state, zeros in zip(carried, states, begin, strict=True):
             inner.add(targets[k], Part(state, zeros, told.get(k)))
         count = self.steps if isinstance(rhs, f.While) else rhs.count
@@ -193,8 +193,10 @@ class Loop:
         self.collected(scope, inner, index)
         self.tape.backward(inner)
         nexts = {k: inner.get(node) for k, node in carried.items()}
-        if not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts.values(), begin, strict=True)):
-            return self.run(scope, doubtful=True)
+        still = exact and all(end is None or end.exact for end in nexts.values())
+        worse = not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts.values(), begin, strict=True))
+        if worse or (told and not still):
+            return self.run(scope, doubtful or worse, still)
 
         ends = [atom_of(n, state.ty) for n, state in zip(nexts.values(), states, strict=True)]
         ends += [absence(inner.b, nexts[k]) for k in told]

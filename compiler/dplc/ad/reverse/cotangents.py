@@ -122,7 +122,8 @@ class LoopScope(Inner):
 
     def results(self) -> list[f.Atom]:
         """What the state is after a step."""
-        counts = [contributions(self.b, self.parts[node]) for node in self.counts]
+        counts = [contributions(self.b, end) if (end := self.parts[node]).exact else count
+                  for node, count in self.counts.items()]  # fmt: skip
         return [*(self.parts[node].atom for node in self.touched), *counts]
 
     def close(self, outs: Sequence[f.Var], steps: f.Atom) -> None:

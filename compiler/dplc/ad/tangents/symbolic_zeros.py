@@ -14,7 +14,7 @@ float that is a symbolic zero from a number is a condition, or a count of contri
 
 Results of branches and states of loops come with theirs; those that no product asks for are dead code.  In data, and
 between functions, the symbolic zero is -0.0, which sums leave as it is, and which numbers beside it never are (`signed`).
-Among the elements of an array, every zero that may be a symbolic one is taken for one.
+Among the elements of an array, and in what is added to these, every zero that may be a symbolic one is taken for one.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def contributions(b: Builder, part: Part | None) -> f.Atom:
 def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
     """A sum of parts, with its zeros."""
     zeros = reduce(together, (part.zeros for part in parts))
-    if zeros is NO_ZEROS or not f.is_float(atom.ty) or not any(part.exact for part in parts):
+    if zeros is NO_ZEROS or not f.is_float(atom.ty) or not all(part.exact for part in parts):
         return Part(atom, zeros)
     if any(part.count for part in parts):
         return Part(atom, zeros, count=reduce(lambda x, y: b.op("acc_add", x, y), [contributions(b, p) for p in parts]))
@@ -127,7 +127,7 @@ def marks(blocks: Sequence[Builder], ends: Sequence[Part | None], cond: f.Atom |
     """What the blocks of a branch on `cond` yield to tell whether a float that they end with is a symbolic zero; None if
     that is not needed, or not known."""
     given = [end for end in ends if end is not None]
-    if either(ends) is NO_ZEROS or not f.is_float(given[0].atom.ty) or not any(end.exact for end in given):
+    if either(ends) is NO_ZEROS or not f.is_float(given[0].atom.ty) or not all(end.exact for end in given):
         return None
     if by_branch(cond, ends) or same_mark(ends):
         return None
@@ -172,7 +172,7 @@ def after_loop(
     if steps is not None and after is not None and after.zeros is NO_ZEROS:
         none = b.op("le", steps, f.Const(0, f.I64))
         return Part(out, zeros, none if before is None else b.op("and", none, absence(b, before)))
-    if mark is None:
+    if mark is None or not (after is None or after.exact):
         return Part(out, zeros)
     return Part(out, zeros, mark) if mark.ty == f.BOOL else Part(out, zeros, count=mark)
 
