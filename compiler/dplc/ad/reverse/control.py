@@ -167,8 +167,8 @@ class Loop:
             self.run(scope, doubtful=False)
 
     def run(self, scope: Scope, doubtful: bool, exact: bool = True) -> None:
-        """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change, and are
-        `exact`.  If that is wrong, it is written again with a weaker assumption."""
+        """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change, and
+        are `exact`.  If that is wrong, it is written again with a weaker assumption."""
         rhs, width = self.rhs, len(self.rhs.state)
         nodes = [node for s in rhs.state for node in self.reverse.nodes(s)]
         carried = {k: node for k, node in enumerate(nodes) if node is not None and scope.active(node)}

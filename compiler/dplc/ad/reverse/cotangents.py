@@ -40,7 +40,7 @@ class Scope:
         self.active = active
         self.leaf = leaf
         self.parts: dict[Node, Part] = {}
-        self.filled: set[tuple[f.Atom, tuple[f.Atom, ...]]] = set()  # arrays and indices of parts without symbolic zeros
+        self.filled: set[tuple[f.Atom, tuple[f.Atom, ...]]] = set()  # arrays, indices of parts without symbolic zeros
 
     def get(self, node: Node) -> Part | None:
         return self.parts.get(node)

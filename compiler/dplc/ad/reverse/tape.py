@@ -248,9 +248,13 @@ class Reverse:
     def length_is(self, array: f.Atom, k: int, count: f.Atom) -> bool:
         """True if a dimension is known to be a number."""
         made = self.makers.get(count.name) if isinstance(count, f.Var) else None
-        measured = made.rhs if made is not None else None
-        is_dim = isinstance(measured, f.Op) and measured.op == "dim"
-        return self.sizes.of(array, k) in (count, self.sizes.of(measured.args[0], measured.attr("k")) if is_dim else count)
+        same: list[Dim | None] = [count]
+        match made.rhs if made is not None else None:
+            case f.Op("dim", (other,)) as op:
+                same.append(self.sizes.of(other, op.attr("k")))
+            case _:
+                pass
+        return self.sizes.of(array, k) in same
 
     def length(self, dim: Dim | None) -> Dim | None:
         """The dimension that a number is, if it was measured, give or take a constant."""

@@ -13,7 +13,7 @@ float that is a symbolic zero from a number is a condition, or a count of contri
       ...; yield s + t, k + 1.0
 
 Results of branches and states of loops come with theirs; those that no product asks for are dead code.  In data, and
-between functions, the symbolic zero is -0.0, which sums leave as it is, and which numbers beside it never are (`signed`).
+between functions, a symbolic zero is -0.0, which sums leave as it is, and which numbers beside it never are (`signed`).
 Among the elements of an array, and in what is added to these, every zero that may be a symbolic one is taken for one.
 """
 
@@ -44,22 +44,25 @@ NO_ZEROS, ZERO_ELEMENTS, MAYBE_ZERO = Zeros.NONE, Zeros.ELEMENTS, Zeros.WHOLE
 
 @node
 class Part:
-    """A leaf of a tangent or cotangent.  A float with MAYBE_ZERO is a symbolic zero if the condition `absent` is true, or
-    if `count` is 0.0; if neither is given, if it is 0.0 itself."""
+    """A leaf of a tangent or cotangent.  A float with MAYBE_ZERO is a symbolic zero if the condition `absent` is true,
+    or if `count` is 0.0.  If neither is given, it is taken for one if it is 0.0, or, as a multiple of a number `value`
+    that may be one, if this is 0.0."""
 
     atom: f.Atom
     zeros: Zeros = NO_ZEROS
     absent: f.Atom | None = None
     count: f.Atom | None = None
+    value: f.Atom | None = None
 
     @property
     def exact(self) -> bool:
-        """True if its symbolic zeros are told from numbers."""
-        return self.zeros is NO_ZEROS or self.absent is not None or self.count is not None
+        """False for a float whose symbolic zeros are not told from numbers."""
+        known = self.zeros is NO_ZEROS or self.absent is not None or self.count is not None
+        return known or not f.is_float(self.atom.ty)
 
     def alike(self, atom: f.Atom, zeros: Zeros) -> Part:
         """Another part, which is a symbolic zero where this one is."""
-        return Part(atom, zeros, self.absent, self.count)
+        return Part(atom, zeros, self.absent, self.count, self.value or (None if self.exact else self.atom))
 
     @property
     def nullable(self) -> bool:
@@ -101,7 +104,7 @@ def absence(b: Builder, part: Part | None) -> f.Atom:
     """The condition under which a float, or each element of an array, is a symbolic zero."""
     if part is None or part.zeros is NO_ZEROS:
         return f.Const(part is None, f.BOOL)
-    value = part.count or part.atom
+    value = part.count or part.value or part.atom
     return part.absent or b.op("eq", value, f.Const(0.0, elem_of(value.ty)))
 
 
@@ -124,8 +127,8 @@ def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
 
 
 def marks(blocks: Sequence[Builder], ends: Sequence[Part | None], cond: f.Atom | None) -> list[f.Atom] | None:
-    """What the blocks of a branch on `cond` yield to tell whether a float that they end with is a symbolic zero; None if
-    that is not needed, or not known."""
+    """What the blocks of a branch on `cond` yield to tell whether a float that they end with is a symbolic zero; None
+    if that is not needed, or not known."""
     given = [end for end in ends if end is not None]
     if either(ends) is NO_ZEROS or not f.is_float(given[0].atom.ty) or not all(end.exact for end in given):
         return None
@@ -148,7 +151,7 @@ def same_mark(ends: Sequence[Part | None]) -> bool:
 
 def after_branch(
     b: Builder, out: f.Atom, mark: f.Atom | None, cond: f.Atom | None, ends: Sequence[Part | None]
-) -> Part:  # fmt: skip
+) -> Part:
     """A result of a branch.  `mark` is what its blocks yield beside it."""
     zeros = either(ends)
     if mark is not None:
@@ -163,7 +166,7 @@ def after_branch(
 
 def after_loop(
     b: Builder, out: f.Atom, mark: f.Atom | None, steps: f.Atom | None, ends: Sequence[Part | None]
-) -> Part:  # fmt: skip
+) -> Part:
     """A result of a loop.  `ends` are what it is after no step and after one or more, `mark` the state beside it."""
     before, after = ends
     zeros = either(ends)
@@ -189,7 +192,8 @@ def signed(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
 
 
 def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO) -> Part:
-    """A leaf that was in data; one between functions has known `zeros`, and is in this form if it may be a symbolic zero."""
+    """A leaf that was in data, or between functions; there it is in this form only if `zeros` say that it may be a
+    symbolic zero."""
     if zeros is not MAYBE_ZERO or not f.is_float(atom.ty):
         return Part(atom, zeros)
     assert isinstance(atom.ty, f.Num)
