@@ -87,7 +87,7 @@ class Call:
         residual = self.tape.own(scope.b.fresh("res", made.residual))
         self.made = (made, residual)
         targets: list[Node] = [node for i in active if (node := nodes[i]) is not None]
-        first = [node not in targets[:k] for k, node in enumerate(targets)]
+        first = [node not in targets[:k] and not counted(scope.get(node)) for k, node in enumerate(targets)]
         accs = [
             sent(scope.b, scope.get(node) if new else None, scope.type(node))
             for node, new in zip(targets, first, strict=True)
@@ -100,6 +100,12 @@ class Call:
                 scope.set(node, by_sign(scope.b, out, zeros if old is None else together(zeros, old.zeros)))
             else:
                 scope.add(node, by_sign(scope.b, out, zeros))
+
+
+def counted(part: Part | None) -> bool:
+    """True for a sum over a loop whose contributions are counted.  It does not go through a call, so that it is seen to
+    be a sum: what the call adds is added to it."""
+    return part is not None and part.count is not None
 
 
 @record

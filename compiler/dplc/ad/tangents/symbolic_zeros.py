@@ -46,13 +46,14 @@ NO_ZEROS, ZERO_ELEMENTS, MAYBE_ZERO = Zeros.NONE, Zeros.ELEMENTS, Zeros.WHOLE
 class Part:
     """A leaf of a tangent or cotangent.  A float with MAYBE_ZERO is a symbolic zero if the condition `absent` is true,
     or if `count` is 0.0.  If neither is given, it is taken for one if it is 0.0, or, as a multiple of a number `value`
-    that may be one, if this is 0.0."""
+    that may be one, if this is 0.0.  `signed`: it is as in data."""
 
     atom: f.Atom
     zeros: Zeros = NO_ZEROS
     absent: f.Atom | None = None
     count: f.Atom | None = None
     value: f.Atom | None = None
+    signed: bool = False
 
     @property
     def exact(self) -> bool:
@@ -187,6 +188,8 @@ def signed(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
     """The leaf as it is in data: a float that is a symbolic zero is -0.0, and no number is."""
     if part is None or not f.is_float(leaf):
         return f.Const(-0.0, leaf) if f.is_float(leaf) else atom_of(part, leaf)
+    if part.signed:
+        return part.atom
     number = positive(b, part.atom) if part.exact else part.atom
     return number if part.zeros is NO_ZEROS else b.op("select", absence(b, part), f.Const(-0.0, leaf), number)
 
@@ -198,7 +201,8 @@ def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO) -> Part:
         return Part(atom, zeros)
     assert isinstance(atom.ty, f.Num)
     bits, sign = SIGN_BITS[atom.ty.name]
-    return Part(atom, zeros, b.op("eq", b.op("bitcast", atom, to=bits), f.Const(1 << sign, f.Num(bits))))
+    absent = b.op("eq", b.op("bitcast", atom, to=bits), f.Const(1 << sign, f.Num(bits)))
+    return Part(atom, zeros, absent, signed=True)
 
 
 def sent(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
