@@ -6,6 +6,7 @@ nor checker.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -23,6 +24,7 @@ def main() -> None:
         behave()
         code = guarded(lambda: dispatch(sys.argv[1:]))
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done
+        gc.freeze()  # at its end Python looks for cycles: in a debugger's gigabyte of states that takes ten seconds
     except KeyboardInterrupt:  # so early that no output is pending
         return interrupted()
     sys.exit(code)

@@ -32,7 +32,7 @@ from dpl.eval.values.active import HERE
 from dpl.eval.values.instance import type_params
 from dpl.eval.values.memory import out_of_memory
 from dpl.eval.values.value import Cell, Value
-from dpl.garbage import collected_seldom, collecting
+from dpl.garbage import collected_seldom, collecting, set_aside
 from dpl.node import node
 
 PACE = 0.01  # seconds of work between moments
@@ -342,32 +342,38 @@ class Run:
     ) -> object:  # fmt: skip
         """Go to the last armed step before now at which `check` is true; to the start if there is none.  Returns what
         `check` said, None, or Interrupted.  `passes` says whether `check` is surely false between moments."""
-        limit = self.met.earlier(self.time) + 1
         on = self._watching(False)
         try:
-            while limit > self.begins:
-                self.restore(self._before(limit - 1))
-                if self._refined(limit - 1) is not None:
-                    return Interrupted()
-                self.restore(self._before(limit - 1))
-                hits: list[tuple[object, Moment]] = []
-                start = self.history.moments[-1]
-                if self.state[0] in armed and (found := check()):
-                    hits.append((found, self.moment()))
-                while self.time < limit - 1 and not self.ended:
-                    found = self.forward(armed, check, limit - 1)
-                    if isinstance(found, Interrupted):
-                        return found
-                    if found is not None and not self.ended:
-                        hits.append((found, self.moment()))
-                if hits:
-                    self.restore(hits[-1][1])
-                    return hits[-1][0]
-                limit = self._skipped(start, set(armed), passes)
-            self.go_to(self.begins)
-            return None
+            with set_aside():  # what moments hold: a search through it takes a second
+                return self._backward(armed, check, passes)
         finally:
             self._watching(on)
+
+    def _backward(
+        self, armed: Collection[Callable], check: Check, passes: Callable[[Moment, Moment], bool]
+    ) -> object:
+        limit = self.met.earlier(self.time) + 1
+        while limit > self.begins:
+            self.restore(self._before(limit - 1))
+            if self._refined(limit - 1) is not None:
+                return Interrupted()
+            self.restore(self._before(limit - 1))
+            hits: list[tuple[object, Moment]] = []
+            start = self.history.moments[-1]
+            if self.state[0] in armed and (found := check()):
+                hits.append((found, self.moment()))
+            while self.time < limit - 1 and not self.ended:
+                found = self.forward(armed, check, limit - 1)
+                if isinstance(found, Interrupted):
+                    return found
+                if found is not None and not self.ended:
+                    hits.append((found, self.moment()))
+            if hits:
+                self.restore(hits[-1][1])
+                return hits[-1][0]
+            limit = self._skipped(start, set(armed), passes)
+        self.go_to(self.begins)
+        return None
 
     def _refined(self, time: int) -> object:
         """Keep more moments from now to a time: a look at a stop costs many steps, so it begins
