@@ -11,7 +11,7 @@ Time is counted in steps of the machine, and a run from a moment repeats itself 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any, TextIO
 
 from dpl import host
@@ -104,13 +104,15 @@ class Run:
         self.listener = Listener()
         self.watch: Callable | None = None  # of operations: (place, name, operands, result)
         self.watch_sweeps: Callable | None = None
+        self.results: Set[int] = frozenset()  # the identities of calls whose results are watched
+        self.watch_results: Callable[[Value], object] | None = None
         self.interrupted = False
 
     def begin(self) -> None:
         """Start again from nothing."""
         self.journal.again()
         HERE.place = HERE.visit = None
-        self.instruments = Instruments(self.places, self.journal, {}, {}, self._compiled)
+        self.instruments = Instruments(self.places, self.journal, {}, {}, self._compiled, self.results)
         self.interpreter = Debugged(self.program, self.args, self.journal)
         self.interpreter._values.update({(name, (), ()): value for name, value in self.given.items()})
         self.interpreter.watching = self._watching
@@ -139,6 +141,7 @@ class Run:
     def _watching(self, on: bool) -> bool:
         before = self.instruments.watch is not None
         self.instruments.watch = self.watch if on else None
+        self.instruments.watch_results = self.watch_results if on else None
         self.machine.watch = self.watch_sweeps if on else None
         return before
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -224,6 +223,6 @@ def test_a_number_that_is_not_finite_is_told_once(monkeypatch, capsys, program: 
     for pace in (0.0, 10.0):
         monkeypatch.setattr(running, "PACE", pace)
         checked = compile_to("check", source, Context())[1]
-        assert on_large_stack(lambda checked=checked: nonfinite.interpret(checked, [], "warn", sys.stdout)) == 0
+        assert on_large_stack(lambda checked=checked: nonfinite.interpret(checked, {source}, [], "warn")) == 0
         said.append(capsys.readouterr())
     assert said[0] == said[1] and said[0].err.count("warning[W0601]") == 1
