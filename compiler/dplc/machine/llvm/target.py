@@ -53,9 +53,10 @@ class Target:
         return (f'target datalayout = "{self.machine().target_data}"\ntarget triple = "{self.triple}"\n'
                 f'{MASKED} = !{{!"llvm.loop.vectorize.predicate.enable", i1 {masks}}}\n')  # fmt: skip
 
-    def machine(self, effort: int = 2) -> llvm.TargetMachine:
+    @cache
+    def machine(self, effort: int = 2) -> llvm.TargetMachine:  # noqa: B019 (there are few targets)
         """LLVM's code generator.  `effort` 0 is fast, 2 optimises.  The code is position independent, as the JIT needs
-        it."""
+        it.  It is kept: to make one that knows all features of a processor takes 2 ms."""
         start_all() if not self.jit else start()
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=self.features, opt=effort, reloc="pic", codemodel="default", jit=self.jit
