@@ -94,6 +94,7 @@ def features() -> llvm.FeatureMap:
     return llvm.get_host_cpu_features()
 
 
+@cache
 def here() -> Target:
     """This machine, for code that is run at once."""
     start()
