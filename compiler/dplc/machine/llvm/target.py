@@ -53,8 +53,8 @@ class Target:
         return (f'target datalayout = "{self.machine().target_data}"\ntarget triple = "{self.triple}"\n'
                 f'{MASKED} = !{{!"llvm.loop.vectorize.predicate.enable", i1 {masks}}}\n')  # fmt: skip
 
-    @cache
-    def machine(self, effort: int = 2) -> llvm.TargetMachine:  # noqa: B019 (there are few targets)
+    @cache  # noqa: B019 (there are few targets)
+    def machine(self, effort: int = 2) -> llvm.TargetMachine:
         """LLVM's code generator.  `effort` 0 is fast, 2 optimises.  The code is position independent, as the JIT needs
         it.  It is kept: to make one that knows all features of a processor takes 2 ms."""
         start_all() if not self.jit else start()
