@@ -32,7 +32,7 @@ def collecting(on: bool) -> Generator[None]:
 
 
 @contextmanager
-def set_aside() -> Iterator[None]:
+def set_aside() -> Generator[None]:
     """A search for cycles looks only at what is made from now on, not at what there is."""
     gc.freeze()
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence, Set
-from typing import TextIO
 
 from dpl.core import term as c
 from dpl.core.promising import is_repeatable
@@ -14,6 +13,7 @@ from dpl.debug.run import Ended, Run
 from dpl.debug.values import type_text
 from dpl.debug.why import chain
 from dpl.diagnostics import Call, Diagnostic, DplError, Label
+from dpl.eval.machine.outside import Writable
 from dpl.eval.values.value import Value
 from dpl.node import replace
 from dpl.source import Source
@@ -59,7 +59,7 @@ class After:
 
 
 def interpret(
-    program: c.Program, own: Set[Source], args: Sequence[str], mode: str, out: TextIO | After = sys.stdout
+    program: c.Program, own: Set[Source], args: Sequence[str], mode: str, out: Writable = sys.stdout
 ) -> int:
     """Run a program in the interpreter; `mode` is trap or warn, and `own` are the user's sources.  Returns its exit
     code, or raises DplError: R0601 if a call gives a number that is not finite and the mode is trap."""
@@ -95,14 +95,11 @@ def made_by(run: Run, finite: Results, origin: Origin) -> Diagnostic:
     return diagnostic(run, found if isinstance(found, Origin) else origin)
 
 
-def explain(
-    program: c.Program, own: Set[Source], args: Sequence[str], given: Mapping[str, Value]
-) -> DplError | None:
+def explain(program: c.Program, own: Set[Source], args: Sequence[str], given: Mapping[str, Value]) -> DplError | None:
     """The error for a native run that ended because a call gave a number that was not finite, found in the interpreter
     without printing; None if no operation since the beginning has made that number."""
-    nowhere: TextIO = Nowhere()  # pyrefly: ignore[bad-assignment]
     program, calls = results(program, own)
-    run = Run(program, args, nowhere, given)
+    run = Run(program, args, Nowhere(), given)
     run.results = calls
     run.begin()
     finite = Results(run, first=True)

@@ -9,7 +9,6 @@ debugger.go("step", back=True)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TextIO
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -39,6 +38,7 @@ from dpl.debug.tail_calls import TailCalls
 from dpl.debug.values import Describer, concrete, type_text
 from dpl.diagnostics import DplError
 from dpl.eval.code.sites import shown_name
+from dpl.eval.machine.outside import Writable
 from dpl.eval.values.instance import is_type
 from dpl.eval.values.value import Cell, Value
 from dpl.node import node, replace
@@ -60,7 +60,7 @@ class Stop:
 
 class Debugger(Listener):
     def __init__(
-        self, program: c.Program, modules: Sequence[Module], args: Sequence[str], out: TextIO,
+        self, program: c.Program, modules: Sequence[Module], args: Sequence[str], out: Writable,
         given: Mapping[str, Value] | None = None,
     ) -> None:  # fmt: skip
         self.program, self.modules = program, modules

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from typing import Any, TextIO
+from typing import Any
 
 from dpl import host
 from dpl.core import term as c
@@ -26,7 +26,7 @@ from dpl.eval.code.code import root
 from dpl.eval.code.control import with_pullback
 from dpl.eval.machine.failure import for_user, in_path
 from dpl.eval.machine.machine import Finished
-from dpl.eval.machine.outside import ProgramExit
+from dpl.eval.machine.outside import ProgramExit, Writable
 from dpl.eval.run import Interpreter
 from dpl.eval.values.active import HERE
 from dpl.eval.values.instance import type_params
@@ -91,7 +91,7 @@ class Debugged(Interpreter):
 
 class Run:
     def __init__(
-        self, program: c.Program, args: Sequence[str], out: TextIO, given: Mapping[str, Value] | None = None
+        self, program: c.Program, args: Sequence[str], out: Writable, given: Mapping[str, Value] | None = None
     ) -> None:
         """`given` are the values of definitions that are not computed."""
         self.program = program
@@ -352,9 +352,7 @@ class Run:
         finally:
             self._watching(on)
 
-    def _backward(
-        self, armed: Collection[Callable], check: Check, passes: Callable[[Moment, Moment], bool]
-    ) -> object:
+    def _backward(self, armed: Collection[Callable], check: Check, passes: Callable[[Moment, Moment], bool]) -> object:
         limit = self.met.earlier(self.time) + 1
         while limit > self.begins:
             self.restore(self._before(limit - 1))

@@ -203,6 +203,21 @@ def moment_at(time: int) -> history.Moment:
     return history.Moment(time, 0, *nothing, None, 0, Mark(0, 0, 0), (None, None), history.Stops(), frozenset(), 0)
 
 
+def test_a_way_back_searches_no_old_objects_for_cycles(monkeypatch) -> None:
+    """What the moments hold is set aside meanwhile: a search through a gigabyte takes a second."""
+    frozen, run = [], running.Run._run
+    monkeypatch.setattr(running.Run, "_run", lambda *args: (frozen.append(gc.get_freeze_count()), run(*args))[1])
+
+    def work() -> None:
+        d = debugger()
+        d.go("continue")
+        frozen.clear()
+        d.go("step", back=True)
+        assert frozen and min(frozen) > 1000 and gc.get_freeze_count() == 0
+
+    on_large_stack(work)
+
+
 def test_ctrl_c_on_the_way_back() -> None:
     def work() -> None:
         d = debugger()

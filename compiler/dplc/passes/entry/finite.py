@@ -122,7 +122,7 @@ class Finder(Writer):
         super().__init__(datas, own)
         self.found: set[int] = set()
 
-    def checked(self, term: c.Term) -> c.App:
+    def checked(self, term: c.Term) -> c.Term:
         self.found.add(id(term))
         return term
 
