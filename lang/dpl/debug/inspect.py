@@ -7,7 +7,9 @@ from itertools import islice
 from operator import is_
 from typing import Any
 
+from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.walk import subterms
 from dpl.debug.machine import Captured, swept
 from dpl.debug.points import Function, Names, Place
 from dpl.debug.run import Run
@@ -157,23 +159,56 @@ def calls_of_node(run: Run, made: Node, sweep: Sweep) -> Iterator[Frame]:
 
 def frames_of_node(run: Run, made: Node, sweep: Sweep) -> list[Frame]:
     """The calls in which a node of a graph was made, innermost first, up to the function that is differentiated."""
-    found = list(calls_of_node(run, made, sweep))
-    first = frame_of_node(run, made, sweep)
-    if first is None:
+    found, calls, place = calls_around(run, made, sweep)
+    if place is None:
         return []
-    begin = next((i for i, frame in enumerate(found) if frame.function is first.function), 0)
-    return [first, *found[begin + 1 :]]
+    at = calls[min(sweep.repeats(made), len(calls) - 1)] if len(calls) > 1 else calls[0]
+    first = found[at]
+    if first.function is place.point.function:
+        first = Frame(place, first.env, first.scope, sweep)
+    return [first, *found[at + 1 :]]
+
+
+def calls_around(run: Run, made: Node, sweep: Sweep) -> tuple[list[Frame], list[int], Place | None]:
+    """The calls that waited at the last stop before a node was made, which of these may have made it, and its place."""
+    key = id(made.visit), id(made.place)
+    if (known := sweep.calls.get(key)) is None:
+        found = list(calls_of_node(run, made, sweep))
+        place = made.place or found[0].place if found else None
+        known = sweep.calls[key] = found, own_calls(place, found) if place else [], place
+    return known
+
+
+def own_calls(place: Place, found: list[Frame]) -> list[int]:
+    """Which of the calls that waited at the last stop may have done an operation, the first one first.  It is done
+    after the calls inside of it have returned, so a recursive function may do it in several calls after one stop."""
+    mine = [i for i, frame in enumerate(found) if frame.function is place.point.function]
+    inside = [i for i in mine if i and place.span.contains(found[i].place.span)]
+    inside = [i for i in inside if i - 1 not in inside or not is_own(found[i - 1], found[i])]
+    if inside and is_certain(place.term, found[inside[0]].place.term):
+        return inside
+    return [*mine[:1], *inside] or [0]
+
+
+def is_certain(term: c.Term, part: c.Term) -> bool:
+    """Whether a part of a term is evaluated whenever the term is."""
+    todo = [term]
+    while todo:
+        match here := todo.pop():
+            case c.If(cond=inner) | c.Match(scrutinee=inner) | c.Let(rhs=inner):
+                todo += [inner, here.body] if isinstance(here, c.Let) else [inner]
+            case c.Lam():
+                pass
+            case _:
+                todo += subterms(here)
+        if here is part:
+            return True
+    return False
 
 
 def frame_of_node(run: Run, made: Node, sweep: Sweep) -> Frame | None:
     """The frame in which a node of a graph was made."""
-    innermost = None
-    for frame in calls_of_node(run, made, sweep):
-        innermost = innermost or frame
-        own: Place = made.place or frame.place
-        if frame.function is own.point.function:  # the visit may be of a call that has returned
-            return Frame(own, frame.env, frame.scope, sweep)
-    return innermost
+    return next(iter(frames_of_node(run, made, sweep)), None)
 
 
 def waiting(run: Run, k: tuple) -> Iterator[Frame]:
