@@ -51,7 +51,7 @@ class Sweep(Cotangents):
         self.parts: dict[int, Parts] = {}
         self.changed: list[int] = []  # the keys of `parts` in the order of the contributions
         self.repeated: dict[int, int] = {}  # what `repeats` has found, by the node
-        self.calls: dict[tuple[int, int], Any] = {}  # what `inspect` has found, by visit and place
+        self.calls: dict[tuple[int, int], Any] = {}  # what `inspect.calls_around` has found, by visit and place
         self.begun: dict[int, int] = {}  # how many contributions there were before a node
         self.by_node: dict[int, Any] = {}
         self.seeds = seeds
