@@ -7,7 +7,8 @@
                    out = ge m n; ... } }
 
 A program that asks at each point of a grid whether its neighbours exist asks it of points, too, that do.  A condition
-costs a loop little; but derivatives remember which way each branch went, and what it kept.
+costs a loop little; but derivatives remember which way each branch went, and what it kept.  What only one value of an
+index decides, as at an edge, is an equality: i > 0 is i <> 0.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class _Ranges:
                 self.affine.define(bind)
                 if is_boolean(bind) and (truth := self.conditions.decided(op)) is not None:
                     self.constants[bind.vars[0].name] = f.Const(truth, f.BOOL)
+                elif is_boolean(bind) and (equality := self.conditions.equality(op)) is not None:
+                    bind = with_rhs(bind, equality)
             case f.For(index, count) | f.Build(index, count):
                 self.affine.loop(index, count)
             case f.If() as branch:
