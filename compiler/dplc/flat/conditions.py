@@ -98,9 +98,11 @@ class Conditions:
             name, shift = "ne", sign * (less - 1)
         else:
             return None
-        if shift and not isinstance(right, f.Const):
-            return None
-        return replace(op, op=name, args=(left, f.Const(right.value + shift, f.I64) if shift else right))
+        if shift:
+            if not isinstance(right, f.Const) or not isinstance(right.value, int):
+                return None
+            right = f.Const(right.value + shift, f.I64)
+        return replace(op, op=name, args=(left, right))
 
     def is_natural(self, total: Sum) -> bool | None:
         """Whether a sum is 0 or greater, if it is known."""
