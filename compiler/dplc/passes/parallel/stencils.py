@@ -64,13 +64,12 @@ class Edge:
     site: Site
 
 
-def stencil(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> list[f.Bind] | None:
-    """The bindings in place of a nest that only adds; None if it is no stencil."""
+def stencil(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> tuple[set[int], list[f.Bind]]:
+    """For a nest that only adds: the numbers of the accumulators that are stencils, and their sums."""
     try:
-        found = _Stencil(bind, par, affine, supply)
-        return found.written(bind, par)
+        return _Stencil(bind, par, affine, supply).written(bind, par)
     except Unfit:
-        return None
+        return set(), []
 
 
 class _Stencil:
@@ -79,6 +78,8 @@ class _Stencil:
         self.code: list[f.Bind] = []  # what computes numbers and parts of arrays
         self.rings: dict[str, f.Op] = {}
         self.parts: dict[str, tuple[f.Var, tuple[f.Atom, ...]]] = {}  # of arrays
+        self.opaque: set[str] = set()  # what cannot be computed again alone
+        self.unfit: set[int] = set()  # accumulators that stay as they are
         self.depths: dict[str, int] = {}  # of what is computed: under how many conditions
         self.equal: dict[Guard, tuple[f.Var, f.Atom, int]] = {}  # what conditions say: an index is a sum
         self.sites: list[list[Site]] = [[] for _ in par.outs]
@@ -119,7 +120,10 @@ class _Stencil:
                     rank = rank_of(acc.ty)
                     if op.attr("rank") != rank or len(rest) != 2 * rank or not isinstance(value.ty, f.Num):
                         raise Unfit
-                    self.add(k, loops, guards, value, rest[:rank], rest[rank:])
+                    try:
+                        self.add(k, loops, guards, value, rest[:rank], rest[rank:])
+                    except Unfit:
+                        self.unfit.add(k)
                     accs[bind.vars[0].name] = k
                 case f.Op("fill"):  # it is of no use, as is seen where it is not cheap
                     self.code.append(bind)
@@ -160,15 +164,19 @@ class _Stencil:
         return made
 
     def choose(self, var: f.Var, args: tuple[f.Atom, ...], depth: int) -> None:
-        """One of two numbers, which must not read where conditions say that this can be done."""
-        if not isinstance(var.ty, f.Num) or self.reads_deeper(args, depth):
-            raise Unfit
-        self.code.append(f.Bind((var,), f.Op("select", args)))
-        self.depths[var.name] = depth
+        """One of two numbers.  It is not computed again where it reads what only its condition says to be there."""
+        if isinstance(var.ty, f.Num) and not self.reads_deeper(args, depth):
+            self.code.append(f.Bind((var,), f.Op("select", args)))
+            self.depths[var.name] = depth
+        else:
+            self.opaque.add(var.name)
 
     def reads_deeper(self, atoms: tuple[f.Atom, ...], depth: int) -> bool:
-        """True if what computes some values reads under more conditions than so many."""
-        code = [bind for atom in atoms for bind in self.needed(atom)]
+        """True if what computes some values reads under more conditions than so many, or cannot be told."""
+        try:
+            code = [bind for atom in atoms for bind in self.needed(atom)]
+        except Unfit:
+            return True
         return any(self.depths[bind.vars[0].name] > depth and not is_cheap(bind, False) for bind in code)
 
     def compare(self, bind: f.Bind, loops: tuple[Loop, ...]) -> None:
@@ -257,21 +265,32 @@ class _Stencil:
 
     # ---- the sums
 
-    def written(self, bind: f.Bind, par: f.Par) -> list[f.Bind]:
-        if not any(site.guards or any(site.offsets.values()) for sites in self.sites for site in sites):
-            if not any(self.edges):
-                raise Unfit
+    def written(self, bind: f.Bind, par: f.Par) -> tuple[set[int], list[f.Bind]]:
         b = self.b = Builder(self.supply)
-        for var, out, sites, edges in zip(bind.vars, par.outs, self.sites, self.edges, strict=True):
-            made = self.sums(sites)
-            if isinstance(out.target, f.Var):
-                if not self.is_whole(sites[0]):
-                    raise Unfit
-                made = f.Op("acc_add", (out.target, b.one(made, var.ty, var.name)))
-            for edge in edges:
-                made = self.edged(b.one(made, var.ty, var.name), edge, par)
-            b.binds.append(f.Bind((var,), made))
-        return list(block_of(b.binds, ()).binds)
+        made, beside = set[int](), False
+        for k, (var, out) in enumerate(zip(bind.vars, par.outs, strict=True)):
+            if k in self.unfit:
+                continue
+            before = len(b.binds)
+            try:
+                b.binds.append(f.Bind((var,), self.whole(var, out, k, par)))
+            except Unfit:
+                del b.binds[before:]
+                continue
+            made.add(k)
+            beside |= bool(self.edges[k]) or any(site.guards or any(site.offsets.values()) for site in self.sites[k])
+        return (made, list(block_of(b.binds, ()).binds)) if beside else (set(), [])
+
+    def whole(self, var: f.Var, out: f.Out, k: int, par: f.Par) -> f.Rhs:
+        """Accumulator number `k` with all that is added to it."""
+        b, made = self.b, self.sums(self.sites[k])
+        if isinstance(out.target, f.Var):
+            if not self.is_whole(self.sites[k][0]):
+                raise Unfit
+            made = f.Op("acc_add", (out.target, b.one(made, var.ty, var.name)))
+        for edge in self.edges[k]:
+            made = self.edged(b.one(made, var.ty, var.name), edge, par)
+        return made
 
     # ---- the edges
 
@@ -323,6 +342,8 @@ class _Stencil:
                     raise Unfit
                 binds.insert(0, bind)
                 wanted.update(rhs_mentions(bind.rhs))
+        if not self.opaque.isdisjoint(wanted):
+            raise Unfit
         self.b.binds += copier.binds(tuple(binds))
 
     def is_whole(self, site: Site) -> bool:
@@ -419,6 +440,8 @@ class _Stencil:
                     raise Unfit
                 kept.append(bind)
                 wanted.update(rhs_mentions(bind.rhs))
+        if not self.opaque.isdisjoint(wanted):
+            raise Unfit
         return kept[::-1]
 
 
