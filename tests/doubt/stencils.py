@@ -68,7 +68,8 @@ def beside(h: Hole, read: Callable[[str], str], i: str, count: str) -> str:
     """What is read at a neighbour; beyond an end at the last place, around a ring, or at the place itself."""
     there, at = h.one((f"{i} > 0", f"{i} - 1"), (f"{i} <> 0", f"{i} - 1"), (f"not (1 > {i})", f"{i} - 1"),
                       (f"{i} < {count} - 1", f"{i} + 1"), (f"{i} + 1 < {count}", f"{i} + 1"))  # fmt: skip
-    return f"if {there} then {read(at)} else {read(h.one('0', f'{count} - 1', i))}"
+    beyond = f"if {there} then {read(at)} else {read(h.one('0', f'{count} - 1', i))}"
+    return h.one(beyond, beyond, read(f"max ({i} - 1) 0"), read(f"min ({count} - 1) ({i} + 1)"))
 
 
 @rule(2, lambda h: is_matrix(h) or h.ty == FLOAT)

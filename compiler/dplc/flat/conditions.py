@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dpl.node import replace
-
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum, combined
 from dplc.flat.walk import remade
@@ -85,24 +83,19 @@ class Conditions:
             case _:
                 return None
 
-    def equality(self, op: f.Op) -> f.Op | None:
-        """A comparison of whole numbers that only one value of an index decides, as `eq` or `ne`: i > 0 is i <> 0."""
+    def equality(self, op: f.Op) -> tuple[str, int] | None:
+        """For a comparison of whole numbers that only one value of an index decides: `eq` or `ne`, and what is added to
+        the right operand.  i > 0 is i <> 0."""
         sign, less = {"ge": (1, 0), "le": (-1, 0), "gt": (1, 1), "lt": (-1, 1)}.get(op.op, (0, 0))
         if not sign or op.args[0].ty != f.I64 or not all(map(self.is_exact, op.args)):
             return None
-        left, right = op.args
-        apart = combined({ONE: -less}, combined(self.affine.sum(left), self.affine.sum(right), -1), sign)
+        left, right = map(self.affine.sum, op.args)
+        apart = combined({ONE: -less}, combined(left, right, -1), sign)
         if self.affine.is_natural(combined({}, apart, -1)):  # true if this is 0
-            name, shift = "eq", sign * less
-        elif self.affine.is_natural(combined({ONE: 1}, apart, 1)):  # false if this is -1
-            name, shift = "ne", sign * (less - 1)
-        else:
-            return None
-        if shift:
-            if not isinstance(right, f.Const) or not isinstance(right.value, int):
-                return None
-            right = f.Const(right.value + shift, f.I64)
-        return replace(op, op=name, args=(left, right))
+            return "eq", sign * less
+        if self.affine.is_natural(combined({ONE: 1}, apart, 1)):  # false if this is -1
+            return "ne", sign * (less - 1)
+        return None
 
     def is_natural(self, total: Sum) -> bool | None:
         """Whether a sum is 0 or greater, if it is known."""
