@@ -198,14 +198,17 @@ class _Chain:
 
     def joined(self, bind: f.Bind, at: int, chains: list[_Chain]) -> f.Var:
         places = {place: value.ty for chain in chains for place, value in chain.values.items()}
+        alone = all(chain.last == self.last for chain in chains)  # nothing is left to add in the arms
+        keep = [i for i in range(len(bind.vars)) if i != at or not alone]
         done = []
         for chain, block in zip(chains, blocks(bind.rhs), strict=True):
             values = [chain.values.get(place, f.Const(0.0, ty)) for place, ty in places.items()]
-            results = (*block.results[:at], chain.last, *block.results[at + 1 :], *values)
-            done.append(f.Block(tuple(chain.binds), results))
+            results = [chain.last if i == at else block.results[i] for i in keep]
+            done.append(f.Block(tuple(chain.binds), (*results, *values)))
         sums = [f.Var(self.supply.fresh("s"), ty) for ty in places.values()]
-        self.binds.append(f.Bind((*bind.vars, *sums), with_branches(bind.rhs, done)))
-        self.last = bind.vars[at]
+        self.binds.append(f.Bind((*[bind.vars[i] for i in keep], *sums), with_branches(bind.rhs, done)))
+        if not alone:
+            self.last = bind.vars[at]
         for place, value in zip(places, sums, strict=True):
             self.add(place, value)
         return bind.vars[at]
