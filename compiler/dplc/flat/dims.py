@@ -51,19 +51,20 @@ class Dims:
     def block(self, block: f.Block) -> None:
         for bind in block.binds:
             rhs = bind.rhs
-            if isinstance(rhs, f.Op):
+            kind = type(rhs)
+            if kind is f.Op:
                 for var in bind.vars:
-                    if isinstance(var.ty, f.Arr):
+                    if type(var.ty) is f.Arr:
                         self.op(var, rhs)
-            elif isinstance(rhs, f.TupGet):
+            elif kind is f.TupGet:
                 if self.numbered and isinstance(rhs.tup, f.Var):
                     self.moved(path(rhs.tup.name, rhs.index), bind.vars[0].ty, bind.vars[0].name)
-            elif isinstance(rhs, f.TupMake):
+            elif kind is f.TupMake:
                 for i, item in enumerate(rhs.items) if self.numbered else ():
                     self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(bind.vars[0].name, i))
-            elif isinstance(rhs, LOOPS):
+            elif kind in LOOPS:
                 self.loop(bind, rhs)
-            elif isinstance(rhs, f.Call) and (known := self.results.get(rhs.fn)):
+            elif kind is f.Call and (known := self.results.get(rhs.fn)):
                 self.called(bind.vars, known)
             else:
                 for inner in blocks(rhs):
