@@ -51,20 +51,19 @@ class Dims:
     def block(self, block: f.Block) -> None:
         for bind in block.binds:
             rhs = bind.rhs
-            kind = type(rhs)
-            if kind is f.Op:
+            if isinstance(rhs, f.Op):
                 for var in bind.vars:
-                    if type(var.ty) is f.Arr:
+                    if isinstance(var.ty, f.Arr):
                         self.op(var, rhs)
-            elif kind is f.TupGet:
+            elif isinstance(rhs, f.TupGet):
                 if self.numbered and isinstance(rhs.tup, f.Var):
                     self.moved(path(rhs.tup.name, rhs.index), bind.vars[0].ty, bind.vars[0].name)
-            elif kind is f.TupMake:
+            elif isinstance(rhs, f.TupMake):
                 for i, item in enumerate(rhs.items) if self.numbered else ():
                     self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(bind.vars[0].name, i))
-            elif kind in LOOPS:
+            elif isinstance(rhs, LOOPS):
                 self.loop(bind, rhs)
-            elif kind is f.Call and (known := self.results.get(rhs.fn)):
+            elif isinstance(rhs, f.Call) and (known := self.results.get(rhs.fn)):
                 self.called(bind.vars, known)
             else:
                 for inner in blocks(rhs):

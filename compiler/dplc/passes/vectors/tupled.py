@@ -169,7 +169,7 @@ def is_small(ty: f.Type) -> bool:
 
 
 def is_varied(given: Sequence[f.Atom], varied: set[str]) -> bool:
-    for atom in given:
+    for atom in given:  # noqa: SIM110 (a generator takes twice as long)
         if type(atom) is f.Var and atom.name in varied:
             return True
     return False
