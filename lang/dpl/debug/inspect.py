@@ -191,7 +191,7 @@ class Calls:
         self.frames: list[Frame] = []
         self.waiting = waiting
         first = self.at(0)
-        self.place = place or (first and first.place)
+        self.place: Place | None = place if place or first is None else first.place
         self.calls = calls_in(self.place.term) if self.place else None
         self.found: list[int] = []
         self.search = self.candidates()
