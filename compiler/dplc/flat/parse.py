@@ -386,7 +386,7 @@ class _Fn:
         if line.accept("fold"):
             return f.Out("fold", line.number(), kept=line.accept("kept"))
         if line.accept("done"):
-            return f.Out("done")
+            return f.Out("done", kept=line.accept("kept"))
         if line.accept("add"):
             sizes = self.sizes(line)
             line.expect("(")

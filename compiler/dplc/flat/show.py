@@ -155,7 +155,7 @@ def out(out: f.Out) -> str:
         case f.Out("add", _, f.Var() | f.Const() as target, f.Var() as acc):
             return f"add{sizes} ({typed(acc)} = {atom(target)})"
         case f.Out("done"):
-            return "done"
+            return "done" + " kept" * out.kept
         case _:
             return "keep" + sizes + (f" in {atom(out.target)}" if out.target is not None else "")
 

@@ -263,7 +263,8 @@ class Out:
     add     `target` (null: zeros) with what the points add to it.  In the body it is called `acc`, and all that happens
             to it there is that something is added; the result is `acc` after that.  If it is null and nothing is added,
             a later operation gives it the lengths `inner`, if they are told.
-    done    whether a device has done all points.  If not, all results are zero or null: the host does not do them."""
+    done    whether a device has done all points.  If not, all results are zero or null: the host does not do them.  If
+            it is `kept`, a device does them however few they are: what they read is there."""
 
     kind: Literal["keep", "fold", "add", "done"]
     rank: int = 0

@@ -12,6 +12,7 @@ is no device, too little work, too little memory, or if a point has failed: then
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from dpl.prims.sums import BLOCK
@@ -57,7 +58,9 @@ def launched(
     device.recursive |= kernel.recursive
     types = [leaf for var in variables[told:] for leaf in leaves(var.ty)]
     w = e.w
-    pays = w.let(f"call i1 @rt.device_pays(double {_work(e, par, counts)})")
+    always = any(out.kind == "done" and out.kept for out in par.outs)
+    work_ = number(math.inf, "f64") if always else _work(e, par, counts)
+    pays = w.let(f"call i1 @rt.device_pays(double {work_})")
     nothing = [zero for var in variables[told:] for zero in zeros(var.ty)]
     launch = _Launch(e, device, kernel, counts)
     done, *values = w.choose(pays, ("i1", *types), launch.write, lambda: ["false", *nothing])
