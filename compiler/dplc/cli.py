@@ -73,7 +73,13 @@ def dispatch(args: list[str]) -> int:
 if __name__ == "__main__":
     if os.environ.get("DPL_PROFILE"):  # for the developers of DPL: profile the compiler
         import cProfile
+        import threading
 
-        cProfile.run("main()", os.environ["DPL_PROFILE"])
+        profile = cProfile.Profile()
+        threading.setprofile(lambda *_: profile.enable())  # the compiler works on a thread of its own
+        try:
+            main()
+        finally:
+            profile.dump_stats(os.environ["DPL_PROFILE"])
     else:
         main()
