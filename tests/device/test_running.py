@@ -6,7 +6,9 @@ from __future__ import annotations
 import random
 import shutil
 import struct
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from dpl.node import replace
 from dpl.source import Source
 from dplc.flat import interp
 from dplc.flat import term as f
+from dplc.flat.types import nothing
 from dplc.flat.walk import every
 from dplc.passes.kernels import tiles
 from dplc.pipeline import Context, compile_to
@@ -33,8 +36,20 @@ class Device(interp.Machine):
     def par(self, par: f.Par, vars_: tuple[f.Var, ...], env: dict[str, Any]) -> tuple:
         if par.outs[0].kind != "done":
             return super().par(par, vars_, env)
+        outs = tuple([f.Out("keep") if out.kind == "last" else out for out in par.outs[1:]])
         body = f.Block(par.body.binds, par.body.results[1:])
-        return (True, *super().par(replace(par, outs=par.outs[1:], body=body), vars_[1:], env))
+        try:
+            made = super().par(replace(par, outs=outs, body=body), vars_[1:], env)
+        except interp.Failure:
+            return tuple([nothing(var.ty).value for var in vars_])
+        return (True, *[self.last(out, x, env) if out.kind == "last" else x
+                        for out, x in zip(par.outs[1:], made, strict=True)])  # fmt: skip
+
+    def last(self, out: f.Out, places: interp.Array, env: dict[str, Any]) -> interp.Array:
+        made = [0] * interp.value(out.inner[0], env)
+        for k, place in enumerate(places.items):
+            made[place] = k + 1
+        return interp.Array((len(made),), made)
 
     def call(self, name: str, *args: Any) -> tuple:
         self.alone += name.startswith("running sum of")
@@ -87,7 +102,14 @@ def test_sums_have_the_bits_of_the_loop(short: None, name: str) -> None:
     assert machine.alone <= most
 
 
+AT = "let at = [for i < 60 -> i * i % 23]\n"
 LOOPS = {
+    "scatter": AT + "do print (scatter [for i < 25 -> 0.5] at [for i < 60 -> float i])",
+    "scatter rows": AT + "do print (scatter [for i < 23 -> [1, i]] at [for i < 60 -> [i, i * i]])",
+    "scatter's gradient": AT + """
+let f (x : float[25]) (v : float[60]) = let s = scatter x at v in dot s (s * s)
+do print (grad (f [for i < 25 -> 0.5]) [for i < 60 -> sin (float i)])
+do print (grad (fun x -> f x [for i < 60 -> 0.1]) [for i < 25 -> cos (float i)])""",
     "f32": "let xs = [for i < 90 -> f32 (sin (float i)) + f32 0.4]\ndo print (cumsum xs)",
     "ints": "do print (cumsum [for i < 50 -> i * i % 7 - 3])",
     "bytes": "do print (cumsum [for i < 50 -> u8 (i * i)])",
@@ -117,6 +139,8 @@ do print (loop (s, a) = (0.0, xs) for i < 29 do let t = s + a[i] in (t, { a with
     "told": """
 let at = [for i < 30 -> i * 7 % 30]
 do print (loop (s, a) = (0.0, [for _ < 30 -> 0.0]) for i < 30 do let t = s + 1.0 in (t, { a with [at[i]] = t }))""",
+    "scatters of sums": AT + """
+do print (loop s = [for _ < 23 -> 1.0] for i < 60 do { s with [at[i]] = s[at[i]] * 2.0 })""",
     "float products": "do print (cumprod [for i < 30 -> 1.0 + 1.0 / float (i + 1)])",
 }  # fmt: skip
 
@@ -153,18 +177,43 @@ do print (sum [for i < n -> c[i] * g[i]])
 """
 
 
-@pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux", reason="needs a C compiler, Linux")
-def test_arrays_stay_on_the_device(dpl, tmp_path: Path) -> None:
+FAILING = """
+let at = [for i < 50 -> if i > 32 then i * 3 else i]
+let put (xs : float[60]) = scatter xs at [for i < 50 -> float i]
+do print (put [for i < 60 -> 0.0])
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    if not shutil.which("cc") or sys.platform != "linux":
+        pytest.skip("needs a C compiler, Linux")
+    made = Server(tmp_path_factory.mktemp("device"))
+    yield made
+    made.close()
+
+
+def on_both(dpl, server: Server, folder: Path, text: str) -> list[subprocess.CompletedProcess[str]]:
+    """Runs a program on the stand-in, which keeps a log, and on the host."""
+    program, log = folder / "test.dp", folder / "log"
+    program.write_text(text, encoding="utf-8")
+    env = {"DPL_DEVICE_LEAST": "1", "DPL_STAND_IN_LOG": str(log), **server.environment}
+    made = [dpl("run", "--engine", "native", program, DPL_DEVICE=device, **env) for device in ("gpu", "cpu")]
+    assert not server.complaints()
+    return made
+
+
+def test_arrays_stay_on_the_device(dpl, server: Server, tmp_path: Path) -> None:
     """The host has what it needs of each tile, and the terms of a few."""
-    program, log = tmp_path / "sums.dp", tmp_path / "log"
-    program.write_text(PROGRAM, encoding="utf-8")
-    server = Server(tmp_path)
-    try:
-        env = {"DPL_DEVICE_LEAST": "1", "DPL_STAND_IN_LOG": str(log), **server.environment}
-        there, here = (dpl("run", "--engine", "native", program, DPL_DEVICE=device, **env) for device in ("gpu", "cpu"))
-        assert (there.returncode, there.stdout) == (0, here.stdout), there.stderr
-        assert not server.complaints()
-    finally:
-        server.close()
-    copied = [int(line.split()[-1]) for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("down")]
+    there, here = on_both(dpl, server, tmp_path, PROGRAM)
+    assert (there.returncode, there.stdout) == (0, here.stdout), there.stderr
+    lines = (tmp_path / "log").read_text(encoding="utf-8").splitlines()
+    copied = [int(line.split()[-1]) for line in lines if line.startswith("down")]
     assert 0 < max(copied) <= 1024  # bytes; an array has 8000
+
+
+def test_a_place_that_is_not_there(dpl, server: Server, tmp_path: Path) -> None:
+    there, here = on_both(dpl, server, tmp_path, FAILING)
+    assert there.returncode == 1 and "index 99" in there.stderr
+    assert (there.stdout, there.stderr) == (here.stdout, here.stderr)
+    assert "launch" in (tmp_path / "log").read_text(encoding="utf-8")
