@@ -8,7 +8,7 @@ A call before a `vjp` in the same block waits for nothing: the `vjp` is done in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from dplc.flat import term as f
@@ -29,7 +29,7 @@ class Primals:
         self.done: set[f.Var] = set()
 
     @contextmanager
-    def function(self) -> Iterator[None]:
+    def function(self) -> Generator[None]:
         """Another function is looked at; it sees nothing of this one."""
         outer = self.known, self.pulled, self.done
         self.known, self.pulled, self.done = {}, {}, set()
@@ -37,7 +37,7 @@ class Primals:
         self.known, self.pulled, self.done = outer
 
     @contextmanager
-    def block(self, block: f.Block) -> Iterator[None]:
+    def block(self, block: f.Block) -> Generator[None]:
         """An inner block is looked at; what it computes is known inside it."""
         outer = self.known, self.pulled
         self.known, self.pulled = dict(self.known), {}

@@ -8,7 +8,7 @@ needed in one piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from dpl.diagnostics import Bug
@@ -111,7 +111,7 @@ class Builder:
         self.span = NOWHERE  # of what is written without one
 
     @contextmanager
-    def at(self, span: Span) -> Iterator[None]:
+    def at(self, span: Span) -> Generator[None]:
         """What is written meanwhile stands there, unless it says otherwise."""
         outer, self.span = self.span, span
         try:
@@ -123,7 +123,7 @@ class Builder:
         return self.span if span == NOWHERE else span
 
     @contextmanager
-    def inside(self) -> Iterator[Binds]:
+    def inside(self) -> Generator[Binds]:
         outer, self.binds = self.binds, []
         try:
             yield self.binds

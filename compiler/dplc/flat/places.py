@@ -16,7 +16,8 @@ class Inlined(Span):
     as paths of calls are long and share their outer calls."""
 
     __slots__ = ("caller", "hashed", "label")
-    __match_args__ = (*Span.__match_args__, "label", "caller")  # pyrefly: ignore[bad-override-mutable-attribute]  (of a node)
+    # pyrefly: ignore[bad-override, bad-override-mutable-attribute]  (of a node)
+    __match_args__ = (*Span.__match_args__, "label", "caller")
     _key = attrgetter(*__match_args__)
 
     def __init__(self, source: Source, start: int, end: int, label: str, caller: Span) -> None:

@@ -18,7 +18,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
@@ -90,7 +90,7 @@ def printed(texts: SimpleQueue[str]) -> bytes:
 
 
 @contextmanager
-def not_told(kind: type[BaseException]) -> Iterator[None]:
+def not_told(kind: type[BaseException]) -> Generator[None]:
     """Python tells of exceptions that it cannot raise, as in a finalizer or where a thread ends; not of these."""
     before, of_threads = sys.unraisablehook, threading.excepthook
     sys.unraisablehook = lambda what: None if what.exc_type is kind else before(what)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,7 +125,7 @@ def failure_of(native: Program, args: Sequence[str]) -> DplError | None:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> Generator[None]:
     """What is written to standard output meanwhile goes nowhere, and standard input is empty."""
     sys.stdout.flush()
     kept, nowhere = [os.dup(0), os.dup(1)], os.open(os.devnull, os.O_RDWR)

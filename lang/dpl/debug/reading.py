@@ -84,7 +84,7 @@ class Reader:
             case t.Arr(elem):
                 return self.array(elem)
             case t.Con("list", (elem,)):
-                return self.list(elem)  # pyrefly: ignore[bad-argument-type]
+                return self.read_list(elem)  # pyrefly: ignore[bad-argument-type]
             case t.Con():
                 return self.data(ty)
             case _:
@@ -113,7 +113,7 @@ class Reader:
             raise Unreadable
         return Array((len(found), *found[0].shape), [x for row in found for x in row.data])
 
-    def list(self, elem: t.Ty) -> Con:
+    def read_list(self, elem: t.Ty) -> Con:
         self.expect("[")
         found = []
         while not self.accept("]"):

@@ -20,6 +20,7 @@ from dpl.node import field, record
 from dpl.source import Source, Span, unified
 from dpl.syntax import tree
 from dpl.syntax.parse import parse
+from dpl.syntax.tree import File
 
 MAIN = "main"
 MOST = 1 << 20  # the most bytes of cached imports
@@ -33,12 +34,12 @@ class Module:
 
     name: str
     source: Source
-    parsed: tree.File | None = None
+    parsed: File | None = None
     imports: dict[str, str] = field(default_factory=dict)
     is_std: bool = False
 
     @property
-    def tree(self) -> tree.File:
+    def tree(self) -> File:
         if self.parsed is None:
             self.parsed = parse(self.source)
         return self.parsed

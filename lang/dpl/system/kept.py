@@ -20,7 +20,7 @@ import pickle
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,7 +68,7 @@ def once(find: Callable[[], Result | None], make: Callable[[], Result], what: st
 
 
 @contextmanager
-def shown(what: str) -> Iterator[None]:
+def shown(what: str) -> Generator[None]:
     """Show on a terminal what is being done that takes a second or more."""
     if not what or not sys.stderr.isatty():
         yield
@@ -92,7 +92,7 @@ within = Within()
 
 
 @contextmanager
-def alone() -> Iterator[None]:
+def alone() -> Generator[None]:
     """Hold a lock, so that only one process is inside at a time.  A process that waits longer than PATIENCE continues
     without it.  The system frees the lock when the process ends."""
     file = None

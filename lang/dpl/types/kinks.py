@@ -301,12 +301,12 @@ def is_kink(op: str, args: list[Number]) -> bool:
 
 def result(op: str, values: list) -> float | int | bool | None:
     """The value of an operation, where that of its operands is enough to know it."""
-    if op in PRODUCTS and any(v == 0 and v is not None for v in values):
+    if op in PRODUCTS and 0 in values:
         return 0.0
     if op in SAME:
         return values[0]
     if op == "sum":
-        return 0.0 if values[0] == 0 and values[0] is not None else None
+        return 0.0 if values[0] == 0 else None
     if op in ("zeros", "ones"):
         return float(op == "ones")
     if op == "fill":

@@ -11,7 +11,7 @@ the start (van Merriënboer, Breuleux, Bergeron, Lamblin: Automatic differentiat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 
@@ -102,7 +102,7 @@ class Replay:
 
 
 @contextmanager
-def within(cx: Context, definition: Definition) -> Iterator[None]:
+def within(cx: Context, definition: Definition) -> Generator[None]:
     """Restores the scope of a definition: names mean what they meant there."""
     kept = {name: getattr(cx, name) for name in SWAPPED}
     home = definition.home

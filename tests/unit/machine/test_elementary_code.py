@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from array import array
 from collections.abc import Iterator
 from random import Random
@@ -12,7 +13,7 @@ import pytest
 from dpl.prims import elementary
 from dplc.machine.llvm import target
 from dplc.machine.llvm.types import SCALARS
-from dplc.machine.object.assemble import module, optimise
+from dplc.machine.object.assemble import module, optimised
 from dplc.machine.runtime.elementary import vector_lengths
 from dplc.machine.runtime.library import library
 from dplc.machine.runtime.shapes import Vectors
@@ -135,6 +136,7 @@ done:
   ret void
 }
 """
-    lanes = Vectors.of(target.features()).bytes // 8
-    _, made = optimise(module(text + library(text)), target.here())
-    assert f"@rt.sin.f64.v{lanes}" in str(made.get_function("run"))
+    with optimised(module(text + library(text)), target.here()) as (_, made):
+        called = set(re.findall(r"@rt\.sin\.f64\.v(\d+)", str(made.get_function("run"))))
+    most = Vectors.of(target.features()).bytes // 8
+    assert called and called <= {str(most), str(most // 2)}  # LLVM prefers half of the vector on some processors

@@ -48,7 +48,8 @@ def compiled(library: bool):
 
 def object_of(text: str, where: target.Target) -> bytes:
     """Accepted by LLVM's verifier; little is optimised, which takes long."""
-    return where.machine(0).emit_object(assemble.parse(text))
+    with assemble.parsed(text) as module:
+        return where.machine(0).emit_object(module)
 
 
 @pytest.mark.parametrize("name", target.TRIPLES)
@@ -75,8 +76,8 @@ def test_all_of_the_runtime_library(name: str) -> None:
     source = runtime.source(where.system)
     own = [symbol for symbol in source.symbols if symbol.startswith("rt.")]
     text = assemble.module(runtime.library_for(where)(" ".join(f"@{symbol}" for symbol in own)), where)
-    module = assemble.parse(narrow(text) if where.arch == "wasm32" else text)
-    made = {function.name for function in module.functions if not function.is_declaration}
+    with assemble.parsed(narrow(text) if where.arch == "wasm32" else text) as module:
+        made = {function.name for function in module.functions if not function.is_declaration}
     assert made >= {symbol for symbol in own if source.symbols[symbol] in source.functions}
 
 

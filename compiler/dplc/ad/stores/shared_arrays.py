@@ -316,9 +316,9 @@ class _Boxing:
         if not holds_array(ty) or not isinstance(ty, f.Tup):
             return self.get(atom, path, out)
         items = tuple([self.closed(atom, (*path, i), out) for i in range(len(ty.items))])
-        return self.tuple(items, out)
+        return self.make_tuple(items, out)
 
-    def tuple(self, items: tuple[f.Atom, ...], out: list[f.Bind]) -> f.Var:
+    def make_tuple(self, items: tuple[f.Atom, ...], out: list[f.Bind]) -> f.Var:
         made = self.fresh("t", f.Tup(tuple([item.ty for item in items])))
         out.append(f.Bind((made,), f.TupMake(items)))
         return made
@@ -343,4 +343,4 @@ class _Boxing:
         if not holds_array(ty) or not isinstance(ty, f.Tup):
             return self.get(payload, path, out)
         items = tuple([self.opened(old, payload, (*path, i), out) for i in range(len(ty.items))])
-        return self.tuple(items, out)
+        return self.make_tuple(items, out)

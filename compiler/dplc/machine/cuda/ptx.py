@@ -9,10 +9,9 @@ from __future__ import annotations
 from functools import cache
 
 import llvmlite.binding as llvm
-from llvmlite.binding.newpassmanagers import NewPassManager
 
 from dplc.machine.llvm.target import MASKED, start_all
-from dplc.machine.object.assemble import parse
+from dplc.machine.object.assemble import parsed, run_passes
 
 TRIPLE = "nvptx64-nvidia-cuda"
 PORTABLE = 80  # every GPU since 2020
@@ -32,12 +31,10 @@ def ptx(text: str, sm: int = PORTABLE) -> str:
     """The PTX of a module."""
     generator = machine(sm)
     vectors = f'{MASKED} = !{{!"llvm.loop.vectorize.predicate.enable", i1 false}}'  # a thread has none
-    module = parse(f'target datalayout = "{generator.target_data}"\ntarget triple = "{TRIPLE}"\n{vectors}\n{text}')
+    head = f'target datalayout = "{generator.target_data}"\ntarget triple = "{TRIPLE}"\n{vectors}\n'
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_unrolling = False
     options.loop_vectorization = options.slp_vectorization = False
-    builder = llvm.create_pass_builder(generator, options)
-    manager = builder.getModulePassManager()
-    manager.run(module, builder)
-    NewPassManager._dispose(manager)
-    return generator.emit_assembly(module)
+    with parsed(head + text) as module:
+        run_passes(module, generator, options)
+        return generator.emit_assembly(module)

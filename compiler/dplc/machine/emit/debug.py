@@ -138,7 +138,7 @@ class DebugInfo:
             case f.Tup((item,)):
                 return self.type(item)
             case f.Tup(items):
-                return self.tuple(ty, items)
+                return self.tuple_type(ty, items)
             case _:
                 return self.pointer(None)
 
@@ -151,7 +151,7 @@ class DebugInfo:
         sizes = [8 * SIZES[memory_type(leaf)] for leaf in shape.leaves]
         return self.members(name, shape.size, list(zip(names, types, sizes, shape.offsets, strict=True)))
 
-    def tuple(self, ty: f.Tup, items: tuple[f.Type, ...]) -> str:
+    def tuple_type(self, ty: f.Tup, items: tuple[f.Type, ...]) -> str:
         """A struct whose members lie as the leaves of the items do."""
         shape, at, parts = struct(ty), 0, []
         for i, item in enumerate(items):

@@ -53,9 +53,10 @@ class Target:
         return (f'target datalayout = "{self.machine().target_data}"\ntarget triple = "{self.triple}"\n'
                 f'{MASKED} = !{{!"llvm.loop.vectorize.predicate.enable", i1 {masks}}}\n')  # fmt: skip
 
+    @cache  # noqa: B019 (there are few targets)
     def machine(self, effort: int = 2) -> llvm.TargetMachine:
         """LLVM's code generator.  `effort` 0 is fast, 2 optimises.  The code is position independent, as the JIT needs
-        it."""
+        it.  It is kept: to make one that knows all features of a processor takes 2 ms."""
         start_all() if not self.jit else start()
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=self.features, opt=effort, reloc="pic", codemodel="default", jit=self.jit
@@ -93,6 +94,7 @@ def features() -> llvm.FeatureMap:
     return llvm.get_host_cpu_features()
 
 
+@cache
 def here() -> Target:
     """This machine, for code that is run at once."""
     start()

@@ -6,6 +6,8 @@ The optimisation level falls with the size of the text, so that large programs s
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import llvmlite.binding as llvm
 from dpl.diagnostics import Bug
@@ -30,35 +32,46 @@ def module(text: str, where: Target | None = None) -> str:
 
 def assemble(text: str, where: Target | None = None, most: int = 2, flat: bool = False) -> bytes:
     """LLVM text -> object code, at an optimisation level of `most` or less.  `flat`: all of it comes from flat."""
-    machine, module = optimise(text, where or target.here(), most, flat)
-    return machine.emit_object(module)
+    with optimised(text, where or target.here(), most, flat) as (machine, module):
+        return machine.emit_object(module)
 
 
-def optimise(
+@contextmanager
+def optimised(
     text: str, where: Target, most: int = 2, flat: bool = False
-) -> tuple[llvm.TargetMachine, llvm.ModuleRef]:
-    """The optimised module, and the code generator for it.  Text from flat does not need the passes that LLVM adds at
-    level 2 (value numbering, jump threading, ...), which take a fifth of the time; the runtime library does."""
+) -> Generator[tuple[llvm.TargetMachine, llvm.ModuleRef]]:
+    """The code generator and the optimised module, which lives until the end of the `with`.  Text from flat does not
+    need the passes that LLVM adds at level 2 (value numbering, jump threading, ...), which take a fifth of the time;
+    the runtime library does."""
     lines = text.count("\n")
     effort = min(most, 2 if lines < LARGE else 1 if lines < HUGE else 0)
     machine = where.machine(effort)
-    module = parse(text)
     options = llvm.create_pipeline_tuning_options(speed_level=min(effort, 1) if flat else effort)
     options.loop_unrolling = False
     options.inlining_threshold = INLINING
     options.slp_vectorization = effort == 2
     options.loop_vectorization = effort == 2
-    builder = llvm.create_pass_builder(machine, options)
-    manager = builder.getModulePassManager()
-    manager.run(module, builder)
-    NewPassManager._dispose(manager)  # llvmlite hides its destructor behind another method of that name
-    return machine, module
+    with parsed(text) as module:
+        run_passes(module, machine, options)
+        yield machine, module
 
 
-def parse(text: str) -> llvm.ModuleRef:
-    try:
-        module = llvm.parse_assembly(text, llvm.create_context())  # the global context never frees types and constants
-        module.verify()
-    except RuntimeError as failure:
-        raise Bug(f"LLVM does not accept our text: {failure}") from failure
-    return module
+def run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, options: llvm.PipelineTuningOptions) -> None:
+    with llvm.create_pass_builder(machine, options) as builder:
+        manager = builder.getModulePassManager()
+        manager.run(module, builder)
+        NewPassManager._dispose(manager)  # llvmlite hides its destructor behind another method of that name
+
+
+@contextmanager
+def parsed(text: str) -> Generator[llvm.ModuleRef]:
+    """A verified module.  It is freed at the end of the `with`, and then its context: left to the garbage collector, as
+    where a traceback holds both, they may go in the other order, and LLVM crashes."""
+    with llvm.create_context() as context:  # the global context never frees types and constants
+        try:
+            module = llvm.parse_assembly(text, context)
+            module.verify()
+        except RuntimeError as failure:
+            raise Bug(f"LLVM does not accept our text: {failure}") from failure
+        with module:
+            yield module

@@ -9,7 +9,7 @@ from functools import lru_cache
 from struct import Struct
 
 from dpl.diagnostics import Bug
-from dpl.node import node
+from dpl.node import field, node
 
 SYMBOLS, RELOCATIONS, EMPTY = 2, 4, 8  # types of sections; an empty one has a size and no contents (SHT_NOBITS)
 WRITE, LOAD, EXECUTE, THREAD_LOCAL = 1, 2, 4, 0x400  # flags of sections
@@ -54,28 +54,47 @@ class Relocation:
 
 
 @node
+class Parted:
+    """The relocations of a section.  `near` are those that write the distance to a local symbol of the object, by the
+    section of that: where they are, and the distance if both sections began at 0."""
+
+    near: dict[int, list[tuple[int, int]]]
+    others: list[Relocation]
+
+
+@node
 class Object:
-    """`tables` has the relocations of a section, as they are in the file, by its number.  Most are those of debug
-    information, which linking does not read."""
+    """`defined` are the symbols that other objects may mean.  `tables` has the relocations of a section, as they are in
+    the file, by its number.  Most are those of debug information, which linking does not read."""
 
     machine: int
     sections: list[Section]
     symbols: list[Symbol]
+    defined: dict[str, Symbol]
     tables: dict[int, bytes]
+    known: dict[int, Parted] = field(default_factory=dict)
 
-    def relocations(self, number: int) -> tuple[Relocation, ...]:
+    def relocations(self, number: int) -> list[Relocation]:
         """The relocations of a section."""
-        return relocations(self.tables.get(number, b""))
+        return [Relocation(*row) for row in RELOCATION.iter_unpack(self.tables.get(number, b""))]
+
+    def parted(self, number: int, distance: int) -> Parted:
+        """The relocations of a section; `distance` is the kind that may be near.  Every program is linked with the same
+        runtime library, of which most are: they are found once."""
+        if (known := self.known.get(number)) is None:
+            known = self.known[number] = Parted({}, [])
+            for row in self.relocations(number):
+                symbol = self.symbols[row.symbol]
+                if row.kind == distance and symbol.binding == LOCAL and symbol.section != UNDEFINED:
+                    places = known.near.setdefault(symbol.section, [])
+                    places.append((row.offset, symbol.value + row.addend - row.offset))
+                else:
+                    known.others.append(row)
+        return known
 
     def section(self, name: str) -> int:
         """The number of a section; 0 if there is none of that name."""
         return next((i for i, section in enumerate(self.sections) if section.name == name), 0)
-
-
-@lru_cache(maxsize=4096)
-def relocations(table: bytes) -> tuple[Relocation, ...]:
-    """A table's rows.  Every program is linked with the same runtime library, whose tables are read once."""
-    return tuple([Relocation(*row) for row in RELOCATION.iter_unpack(table)])
 
 
 def functions(code: bytes, section: str) -> list[tuple[int, int, str]]:
@@ -114,7 +133,8 @@ def read(code: bytes) -> Object:
             ]
         elif kind == RELOCATIONS:
             tables[of] = data[i]
-    return Object(machine, sections, symbols, tables)
+    defined = {s.name: s for s in symbols if s.binding != LOCAL and s.section != UNDEFINED}
+    return Object(machine, sections, symbols, defined, tables)
 
 
 def text(strings: bytes, start: int) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
-from struct import pack
+from struct import error, pack, pack_into
 
 from dpl.diagnostics import Bug
 
@@ -81,11 +81,13 @@ class Linking:
         wanted = list(reached)
         while wanted:
             i, n = wanted.pop()
-            for symbol in {relocation.symbol for relocation in self.objects[i].relocations(n)}:
-                target = self.of(i, symbol)
-                if not isinstance(target, str) and target[:2] not in reached:
-                    reached.add(target[:2])
-                    wanted.append(target[:2])
+            parted = self.objects[i].parted(n, self.machine.near)
+            targets = [self.of(i, symbol) for symbol in {relocation.symbol for relocation in parted.others}]
+            places = [target[:2] for target in targets if not isinstance(target, str)]
+            for place in (*((i, section) for section in parted.near), *places):
+                if place not in reached:
+                    reached.add(place)
+                    wanted.append(place)
         return reached
 
     # ---- symbols
@@ -113,13 +115,13 @@ class Linking:
                 self.slots.setdefault(target, 0)
 
     def resolved(self) -> Iterator[tuple[int, int, Relocation, Kind, Target, str | None]]:
-        """The relocations of the reached sections, each with the numbers of its object and section, its kind, what it
-        refers to, and the name of the function if it is a call through a cell."""
+        """The relocations of the reached sections that are not near, each with the numbers of its object and section,
+        its kind, what it refers to, and the name of the function if it is a call through a cell."""
         kinds, cells = self.machine.kinds, self.cells
         for i, found in enumerate(self.objects):
             targets = cache(partial(self.of, i))
             for n in found.tables:
-                for relocation in found.relocations(n) if (i, n) in self.reached else ():
+                for relocation in found.parted(n, self.machine.near).others if (i, n) in self.reached else ():
                     if (kind := kinds.get(relocation.kind)) is None:
                         raise Bug(f"a relocation of kind {relocation.kind}")
                     name = found.symbols[relocation.symbol].name if cells else None
@@ -186,6 +188,8 @@ class Linking:
             self.word(cell, self.definitions[name], 0)
         for target, slot in self.slots.items():
             self.word(slot, target, 0)
+        for i, n in self.reached:
+            self.write_near(made, i, n)
         for i, n, relocation, kind, target, cell in self.relocations:
             place = self.starts[i, n] + relocation.offset
             if kind.means == ADDRESS:
@@ -194,6 +198,17 @@ class Linking:
                 at = self.stubs[cell] if cell else self.slots[target] if kind.means == SLOT else self.address(target)
                 kind.write(made, place, at + relocation.addend)
         return made
+
+    def write_near(self, made: bytearray, i: int, n: int) -> None:
+        """Write what depends on the distance of two sections of an object."""
+        start = self.starts[i, n]
+        for section, places in self.objects[i].parted(n, self.machine.near).near.items():
+            apart = self.starts[i, section] - start
+            try:
+                for offset, distance in places:
+                    pack_into("<i", made, start + offset, apart + distance)
+            except error as failure:
+                raise Bug("a relocation does not reach: more than 31 bits") from failure
 
     def word(self, place: int, target: Target, addend: int) -> None:
         if isinstance(target, str):
@@ -205,20 +220,16 @@ class Linking:
 def definitions(objects: Sequence[Object]) -> dict[str, Place]:
     """Where the global symbols are; one that is not weak counts before those that are."""
     found: dict[str, Place] = {}
-    strong: set[str] = set()
+    weak: set[str] = set()
     for i, each in enumerate(objects):
-        for symbol in each.symbols:
-            if symbol.binding == elf.LOCAL or symbol.section == elf.UNDEFINED:
-                continue
+        for name, symbol in each.defined.items():
             if symbol.section >= elf.RESERVED:
-                raise Bug(f"the symbol `{symbol.name}` is in no section")
-            if symbol.binding != elf.WEAK:
-                if symbol.name in strong:
-                    raise Bug(f"two objects define `{symbol.name}`")
-                strong.add(symbol.name)
-                found[symbol.name] = i, symbol.section, symbol.value
-            else:
-                found.setdefault(symbol.name, (i, symbol.section, symbol.value))
+                raise Bug(f"the symbol `{name}` is in no section")
+            if name not in found or (name in weak and symbol.binding != elf.WEAK):
+                found[name] = i, symbol.section, symbol.value
+                (weak.add if symbol.binding == elf.WEAK else weak.discard)(name)
+            elif symbol.binding != elf.WEAK:
+                raise Bug(f"two objects define `{name}`")
     return found
 
 

@@ -29,9 +29,11 @@ class Kind:
 
 @node
 class Machine:
-    """A processor.  `stub` writes code of `stub_size` bytes that jumps to the address in a slot."""
+    """A processor.  `stub` writes code of `stub_size` bytes that jumps to the address in a slot.  Most relocations are
+    of the kind `near`, the distance to a symbol in 32 bits."""
 
     kinds: dict[int, Kind]
+    near: int
     page: int
     stub_size: int
     stub: Field
@@ -78,7 +80,7 @@ X86_64 = Machine(
         41: Kind(SLOT, distance(32)),  # GOTPCRELX
         42: Kind(SLOT, distance(32)),  # REX_GOTPCRELX
     },
-    page=4096, stub_size=8, stub=jump_x86,
+    near=2, page=4096, stub_size=8, stub=jump_x86,
 )  # fmt: skip
 
 # ---- AArch64
@@ -149,7 +151,7 @@ AARCH64 = Machine(
         312: Kind(SLOT, within_page(3)),  # LD64_GOT_LO12_NC
         314: Kind(CALL, distance(32)),  # PLT32
     },
-    page=65536, stub_size=16, stub=jump_arm,
+    near=261, page=65536, stub_size=16, stub=jump_arm,
 )  # fmt: skip
 
 MACHINES = {62: X86_64, 183: AARCH64}  # by their numbers in ELF

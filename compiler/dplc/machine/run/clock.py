@@ -18,7 +18,7 @@ from dplc.machine.run.ticks import handling, ticking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 OPEN = {"x86_64": 298, "aarch64": 241}  # the system call perf_event_open
 SOFTWARE, CPU_CLOCK = 1, 0
@@ -30,7 +30,7 @@ ENABLE, DISABLE = 0x2400, 0x2401
 
 
 @contextmanager
-def sampling(handler: int, interval: float) -> Iterator[bool]:
+def sampling(handler: int, interval: float) -> Generator[bool]:
     """While this lasts, the code at the address `handler` gets a signal after each interval: seconds of processor time
     of this thread and of those that it starts.  Gives whether the clock is precise."""
     event = opened(interval)

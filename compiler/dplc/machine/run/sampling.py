@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 import llvmlite.binding as llvm
@@ -122,7 +122,7 @@ class Samples:
             yield pc, caller, rest[: rest.index(0)] if 0 in rest else rest
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def taken(self) -> Generator[None]:
         """Takes samples while this lasts."""
         with sampling(self.tracker["sample"], INTERVAL) as self.precise:
             yield

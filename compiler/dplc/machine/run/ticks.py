@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 FLAGS = 0x4 | 0x10000000  # SA_SIGINFO, SA_RESTART
 
@@ -21,7 +21,7 @@ class Action(ctypes.Structure):
 
 
 @contextmanager
-def handling(number: int, handler: int) -> Iterator[None]:
+def handling(number: int, handler: int) -> Generator[None]:
     """While this lasts, a signal is handled by the code at the address `handler`."""
     sigaction = ctypes.CDLL(None, use_errno=True).sigaction
     ours, before = Action(handler=handler, flags=FLAGS), Action()
@@ -35,7 +35,7 @@ def handling(number: int, handler: int) -> Iterator[None]:
 
 
 @contextmanager
-def ticking(handler: int, interval: float) -> Iterator[None]:
+def ticking(handler: int, interval: float) -> Generator[None]:
     """While this lasts, the code at the address `handler` gets a signal after each interval: seconds of processor
     time, of which the system may make more."""
     with handling(signal.SIGPROF, handler):

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpl.node import node
+
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
 from dplc.flat.walk import blocks
@@ -25,6 +27,7 @@ Borrowed = dict[str, set[int]]  # function -> indices of its borrowed parameters
 
 def infer(program: f.Program) -> Borrowed:
     owners = {name: Owners.of(fn) for name, fn in program.fns.items()}
+    given = {name: Given.by(fn, owners[name]) for name, fn in program.fns.items()}
     borrowed: Borrowed = {}
     for name, fn in program.fns.items():
         borrowed[name] = {i for i, p in enumerate(fn.params) if counted_paths(p.ty) and not residual(p.ty)}
@@ -38,7 +41,7 @@ def infer(program: f.Program) -> Borrowed:
     while todo:
         name = todo.pop()
         waiting.discard(name)
-        changed = _check(program.fns[name], owners[name], borrowed, group_of)
+        changed = _check(program.fns[name], owners[name], given[name], borrowed, group_of)
         again = changed - {name} | {c for other in changed for c in callers.get(other, ())}
         todo += again - waiting
         waiting |= again
@@ -49,11 +52,11 @@ def residual(ty: f.Type) -> bool:
     return isinstance(ty, f.Data) and ty.name.startswith("res.")
 
 
-def _check(fn: f.Fn, owners: Owners, borrowed: Borrowed, group_of: dict[str, int]) -> set[str]:
+def _check(fn: f.Fn, owners: Owners, given: Given, borrowed: Borrowed, group_of: dict[str, int]) -> set[str]:
     """Makes owned the parameters that a body consumes or a tail call must give away.  Returns the changed functions."""
     changed = set()
     mine = borrowed[fn.name]
-    taken = _consumed(fn, owners, borrowed)
+    taken = given.taken(borrowed)
     for i in sorted(mine):
         if taken.intersection(owners.tokens[fn.params[i].name]):
             mine.discard(i)
@@ -69,30 +72,40 @@ def _check(fn: f.Fn, owners: Owners, borrowed: Borrowed, group_of: dict[str, int
     return changed
 
 
-def _consumed(fn: f.Fn, owners: Owners, borrowed: Borrowed) -> set[Token]:
-    """The tokens that a body gives away, each with the cells around it.  Loops are left out: they copy outer values
-    anyway."""
-    taken: set[Token] = set()
+@node
+class Given:
+    """What a body gives away, as tokens, each with the cells around it: `always`, and by its calls, which depends on
+    what the callees borrow.  Loops are left out: they copy outer values anyway."""
 
-    def visit(block: f.Block) -> None:
-        for bind in block.binds:
-            for atom in consumed_operands(bind.rhs, borrowed):
-                take(atom)
-            match bind.rhs:
-                case f.If() | f.Switch() as choice:
-                    for inner in blocks(choice):
+    always: set[Token]
+    calls: list[tuple[str, int, set[Token]]]  # a function, the number of an argument, its tokens
+
+    @staticmethod
+    def by(fn: f.Fn, owners: Owners) -> Given:
+        found = Given(set(), [])
+
+        def visit(block: f.Block) -> None:
+            for bind in block.binds:
+                rhs = bind.rhs
+                if isinstance(rhs, f.Call):
+                    found.calls.extend((rhs.fn, i, tokens) for i, arg in enumerate(rhs.args) if (tokens := around(arg)))
+                elif isinstance(rhs, (f.If, f.Switch)):
+                    for inner in blocks(rhs):
                         visit(inner)
-                case _:
-                    pass
-        for atom in block.results:
-            take(atom)
+                else:
+                    for atom in consumed_operands(rhs, {}):
+                        found.always.update(around(atom))
+            for atom in block.results:
+                found.always.update(around(atom))
 
-    def take(atom: f.Atom) -> None:
-        for token in owners.of_atom(atom):
-            taken.update(owners.around(token))
+        def around(atom: f.Atom) -> set[Token]:
+            return {cell for token in owners.of_atom(atom) for cell in owners.around(token)}
 
-    visit(fn.body)
-    return taken
+        visit(fn.body)
+        return found
+
+    def taken(self, borrowed: Borrowed) -> set[Token]:
+        return self.always.union(*[tokens for fn, i, tokens in self.calls if i not in borrowed[fn]])
 
 
 def _tail_calls(block: f.Block) -> Iterator[f.Call]:

@@ -22,7 +22,7 @@ Blocks are walked backwards, with liveness: `live` has the tokens needed later. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 
 from dpl.diagnostics import Bug
 from dpl.node import replace
@@ -142,7 +142,8 @@ class _Counter:
         elif wanted:
             assert isinstance(scrutinee.ty, f.Data)
             attrs = (("data", scrutinee.ty.name), ("tag", case.tag))
-            naming, atom = self.mention(cell)
+            naming: list[f.Bind] = []
+            atom = self.mention(cell, naming, {})
             head = [*naming, f.Bind((), f.Op("take", (atom,), attrs)), *self.drops(parts - live)]
         else:
             head = self.drops([cell])
@@ -200,27 +201,32 @@ class _Counter:
     # ---- instructions
 
     def dups(self, tokens: Iterable[Token]) -> list[f.Bind]:
-        return [bind for token in tokens for bind in self.count("dup", token)]
+        return self.counts("dup", tokens)
 
     def drops(self, tokens: Iterable[Token]) -> list[f.Bind]:
-        return [bind for token in sorted(tokens) for bind in self.count("drop", token)]
+        return self.counts("drop", sorted(tokens))
 
-    def count(self, op: str, token: Token) -> Iterator[f.Bind]:
-        naming, atom = self.mention(token)
-        yield from naming
-        yield f.Bind((), f.Op(op, (atom,)))
+    def counts(self, op: str, tokens: Iterable[Token]) -> list[f.Bind]:
+        """Changes of counts.  Parts of one tuple share the bindings that take it apart."""
+        found: list[f.Bind] = []
+        parts: dict[Token, f.Var] = {}
+        for token in tokens:
+            atom = self.mention(token, found, parts)
+            found.append(f.Bind((), f.Op(op, (atom,))))
+        return found
 
-    def mention(self, token: Token) -> tuple[list[f.Bind], f.Var]:
-        """The bindings that make a variable for a token, and the variable."""
+    def mention(self, token: Token, naming: list[f.Bind], parts: dict[Token, f.Var]) -> f.Var:
+        """The variable for a token; the bindings that make it are added to `naming`, where `parts` are made already."""
         name, path = token
-        var, naming = self.owners.roots[name], []
-        for index in path:
-            assert isinstance(var.ty, f.Tup)
+        if not path:
+            return self.owners.roots[name]
+        if (part := parts.get(token)) is None:
+            whole = self.mention((name, path[:-1]), naming, parts)
+            assert isinstance(whole.ty, f.Tup)
             self.supply += 1
-            part = f.Var(f"part.{self.supply}", var.ty.items[index])
-            naming.append(f.Bind((part,), f.TupGet(var, index)))
-            var = part
-        return naming, var
+            part = parts[token] = f.Var(f"part.{self.supply}", whole.ty.items[path[-1]])
+            naming.append(f.Bind((part,), f.TupGet(whole, path[-1])))
+        return part
 
 
 def _begin(head: list[f.Bind], block: f.Block) -> f.Block:

@@ -136,7 +136,7 @@ class _Brancher:
         if odd is None or (odd.op, *odd.args) != ("ne", part, part):
             return None
         if absent is None or not (OPS[absent.op].elementwise and OPS[absent.op].pure):
-            absent = f.Op("and", (both.args[0], f.Const(True, f.BOOL)))  # known before the branch, such as a loop's state
+            absent = f.Op("and", (both.args[0], f.Const(True, f.BOOL)))  # it is known before, as a state of a loop
         return Guard(absent, part)  # it is computed in the branch
 
     def alone(self, binds: list[f.Bind], guards: dict[str, Guard]) -> list[f.Bind]:

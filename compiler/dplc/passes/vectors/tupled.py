@@ -24,6 +24,7 @@ from dplc.flat.walk import atoms, blocks, every, rhs_mentions
 
 Mask = tuple[bool, ...]
 LARGE = 2000  # operations in all functions made for one group of calls
+JOINING = {f.Call, f.If, f.Switch, f.Build, f.For, f.While}  # whose results need not be varied if an operand is
 HOT = 16  # weight of an operation in a loop or recursion
 
 
@@ -75,21 +76,22 @@ class Tupled:
 
     def spread(self, block: f.Block, varied: set[str]) -> None:
         for bind in block.binds:
-            varied.update(v.name for v, on in zip(bind.vars, self.gives(bind, varied), strict=True) if on)
+            if type(bind.rhs) not in JOINING:
+                if is_varied(atoms(bind.rhs), varied):
+                    varied.update([v.name for v in bind.vars])
+            else:
+                varied.update([v.name for v, on in zip(bind.vars, self.gives(bind, varied), strict=True) if on])
 
     def gives(self, bind: f.Bind, varied: set[str]) -> Mask:
-        """The mask of the varied variables of a binding."""
-        match bind.rhs:
-            case f.Call(fn, args):
-                given = mask(args, varied)
-                return self.need(Key(fn, given)).results if any(given) else (False,) * len(bind.vars)
-            case f.If() | f.Switch() | f.Build() | f.For() | f.While() as rhs:
-                columns = self.columns(rhs, varied)
-                if parts(rhs, varied):
-                    return (True,) * len(bind.vars)
-                return tuple([any(mask(column, varied)) for column in columns])
-            case rhs:
-                return (any(mask(atoms(rhs), varied)),) * len(bind.vars)
+        """The mask of the varied variables of a call, or of a binding with inner blocks."""
+        rhs = bind.rhs
+        if isinstance(rhs, f.Call):
+            given = mask(rhs.args, varied)
+            return self.need(Key(rhs.fn, given)).results if any(given) else (False,) * len(bind.vars)
+        columns = self.columns(rhs, varied)
+        if parts(rhs, varied):
+            return (True,) * len(bind.vars)
+        return tuple([is_varied(column, varied) for column in columns])
 
     def columns(self, rhs: f.Rhs, varied: set[str]) -> list[tuple[f.Atom, ...]]:
         """For each result of blocks or of a loop, the atoms that it may be."""
@@ -97,7 +99,7 @@ class Tupled:
             self.spread(inner, varied)
         if not isinstance(rhs, f.For | f.While):
             return list(zip(*(block.results for block in blocks(rhs)), strict=True))
-        varied.update(s.name for s, *given in zip(rhs.state, rhs.inits, rhs.body.results) if any(mask(given, varied)))
+        varied.update(s.name for s, *given in zip(rhs.state, rhs.inits, rhs.body.results) if is_varied(given, varied))
         return [*((s,) for s in rhs.state), *([kept(rhs)] if rhs.collect else [])]
 
     # ---- whether it is worth it ----------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ class Tupled:
         """The weight of each operation, and whether it is computed for each call; all are, inside branches where the
         calls go `apart`.  Sharing integer operations gains nothing."""
         for bind in block.binds:
-            on = apart or any(mask(atoms(bind.rhs), varied))
+            on = apart or is_varied(atoms(bind.rhs), varied)
             match bind:
                 case f.Bind(_, f.Call()):
                     yield HOT, on
@@ -166,6 +168,13 @@ def is_small(ty: f.Type) -> bool:
     return isinstance(ty, f.Num) and not f.is_float(ty)
 
 
+def is_varied(given: Sequence[f.Atom], varied: set[str]) -> bool:
+    for atom in given:  # noqa: SIM110 (a generator takes twice as long)
+        if type(atom) is f.Var and atom.name in varied:
+            return True
+    return False
+
+
 def mask(given: Sequence[f.Atom], varied: set[str]) -> Mask:
     return tuple([isinstance(a, f.Var) and a.name in varied for a in given])
 
@@ -178,13 +187,13 @@ def parts(rhs: f.Rhs, varied: set[str]) -> bool:
     """True if the calls may take different paths here."""
     match rhs:
         case f.If(one) | f.Switch(one):
-            return any(mask((one,), varied))
+            return is_varied((one,), varied)
         case f.Build():
-            return any(mask(atoms(rhs), varied))
+            return is_varied(atoms(rhs), varied)
         case f.For(_, count):
-            return any(mask((count, *kept(rhs)), varied))
+            return is_varied((count, *kept(rhs)), varied)
         case f.While():
-            return any(mask((*rhs.cond.results, *kept(rhs)), varied))
+            return is_varied((*rhs.cond.results, *kept(rhs)), varied)
         case _:
             return True
 

@@ -218,16 +218,16 @@ def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str,
 
 
 def emitted(job: Job, text: str) -> bytes:
-    from dplc.machine.object.assemble import optimise
+    from dplc.machine.object.assemble import optimised
 
-    machine, module = optimise(text, job.target, job.effort)
-    match job.kind:
-        case "llvm":
-            return str(module).encode()
-        case "asm":
-            return machine.emit_assembly(module).encode()
-        case _:
-            return machine.emit_object(module)
+    with optimised(text, job.target, job.effort) as (machine, module):
+        match job.kind:
+            case "llvm":
+                return str(module).encode()
+            case "asm":
+                return machine.emit_assembly(module).encode()
+            case _:
+                return machine.emit_object(module)
 
 
 def written(data: bytes, place: Path, to_stdout: bool) -> list[Path]:

@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from select import select
 from threading import Thread
@@ -25,7 +25,7 @@ class Output:
         self.pipes = ExitStack()
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def taken(self) -> Generator[None]:
         """Inside a `with`, what is printed is sent.  All of it is sent when the `with` ends."""
         self.open()
         try:
@@ -34,7 +34,7 @@ class Output:
             self.pipes.close()
 
     @contextmanager
-    def picture(self) -> Iterator[None]:
+    def picture(self) -> Generator[None]:
         """Inside a `with` in `taken`, what is printed is a picture.  It is shown after what was printed before."""
         self.pipes.close()
         with tempfile.TemporaryFile() as file:
@@ -52,7 +52,7 @@ class Output:
 
 
 @contextmanager
-def piped(number: int, receive: Callable[[str], object]) -> Iterator[None]:
+def piped(number: int, receive: Callable[[str], object]) -> Generator[None]:
     """Inside a `with`, `receive` gets what is written to a file."""
     reading, writing = os.pipe()
     ended, end = os.pipe()  # another process may have the file, so its pipe may not end with the `with`
@@ -77,7 +77,7 @@ def receive_all(reading: int, ended: int, receive: Callable[[str], object]) -> N
 
 
 @contextmanager
-def written_to(number: int, other: int) -> Iterator[None]:
+def written_to(number: int, other: int) -> Generator[None]:
     """Inside a `with`, what is written to a file goes to another one."""
     flush()
     before = os.dup(number)

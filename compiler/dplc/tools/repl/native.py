@@ -12,7 +12,7 @@ because computing them makes references or prints, the session continues in the 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -98,7 +98,7 @@ class Native:
         return c.Program(list(items), self.program.library, self.program.datas)
 
     @contextmanager
-    def cells_for(self, items: Sequence[c.Def]) -> Iterator[None]:
+    def cells_for(self, items: Sequence[c.Def]) -> Generator[None]:
         """Give values the spare cells of their types, inside a `with`.  Running the code then drops the old values.  If
         the body fails, the cells become spare again."""
         cells, taken = self.units.cells, []

@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -123,7 +123,7 @@ def updated(source: Source, found: list[Shown]) -> str:
 
 
 @contextmanager
-def captured() -> Iterator[Callable[[int], str]]:
+def captured() -> Generator[Callable[[int], str]]:
     """Inside a `with`, standard output (0) and error (1) go to files, also from native code.  The function that is
     handed out returns what has come to one of them since its last call."""
     kept = sys.stdout, sys.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -116,7 +116,7 @@ def _write(path: str, data: bytes) -> tuple:
 
 
 @contextmanager
-def _opening(verb: str, path: str) -> Iterator[None]:
+def _opening(verb: str, path: str) -> Generator[None]:
     """Turns an error of the system into R0506, which says why a file could not be read or written."""
     shown, nul, _ = path.partition("\0")
     try:

@@ -7,7 +7,7 @@ let f x = let y = x + z in y     ->   `f` declared; `x`, `y` local, with the spa
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 
 from dpl.node import entity, field, node, record
@@ -138,7 +138,7 @@ class Reader:
         self.mention(span, "values", name, stack[-1] if stack else None)
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None]:
         mark = len(self.trail)
         yield
         while len(self.trail) > mark:
