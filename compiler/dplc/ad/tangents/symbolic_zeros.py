@@ -174,8 +174,8 @@ def after_loop(
     if zeros is NO_ZEROS or not f.is_float(out.ty):
         return Part(out, zeros)
     if steps is not None and after is not None and after.zeros is NO_ZEROS:
-        none = b.op("le", steps, f.Const(0, f.I64))
-        return Part(out, zeros, none if before is None else b.op("and", none, absence(b, before)))
+        added = Part(out, zeros, b.op("le", steps, f.Const(0, f.I64)))
+        return added if before is None else total(b, out, (before, added))
     if mark is None or not (after is None or after.exact):
         return Part(out, zeros)
     return Part(out, zeros, mark) if mark.ty == f.BOOL else Part(out, zeros, count=mark)
