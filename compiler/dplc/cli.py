@@ -6,12 +6,30 @@ nor checker.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 
+codes: list[int] = []  # with which the command has ended
+
+
+def command() -> None:
+    """The console script."""
+    atexit.register(leave)  # the first, so it runs last
+    main()
+
+
+def leave() -> None:
+    """Ends the process as C does.  Python would look for garbage and free one object after the other, which takes a
+    tenth of a short run."""
+    if codes:
+        import ctypes
+
+        ctypes.pythonapi.exit(codes[-1])  # no other thread of Python goes on meanwhile
+
 
 def main() -> None:
-    """The console script."""
+    """The command; it ends by SystemExit."""
     try:
         sys.unraisablehook = unraisable
         keep_bytecode()
@@ -25,6 +43,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done
     except KeyboardInterrupt:  # so early that no output is pending
         return interrupted()
+    codes.append(code)
     sys.exit(code)
 
 
@@ -78,8 +97,8 @@ if __name__ == "__main__":
         profile = cProfile.Profile()
         threading.setprofile(lambda *_: profile.enable())  # the compiler works on a thread of its own
         try:
-            main()
+            command()
         finally:
             profile.dump_stats(os.environ["DPL_PROFILE"])
     else:
-        main()
+        command()

@@ -3,7 +3,7 @@
     kept.read(kept.place("objects", name))     the bytes of an entry, or None
     kept.once(find, make)                      the result of one process, which finds or makes it while others wait
 
-An entry is    magic | BLAKE2 of the rest | the rest    and is written atomically.  A truncated or damaged entry counts
+An entry is    magic | CRC-32 of the rest | the rest    and is written atomically.  A truncated or damaged entry counts
 as missing and is made again.
 
 Some entries are code, or pickles, which can run code when they are read.  The checksum does not prove their origin, so
