@@ -16,7 +16,6 @@ write to is not used at all, and a warning says so once.
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 import threading
 import time
@@ -25,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpl import pickled
 from dpl.system import entries
 from dpl.system.entries import OURS, read, usable
 from dpl.system.entries import write as write
@@ -49,7 +49,7 @@ def unpickled(path: Path) -> Any:
     """The value of a pickled entry, or None if it cannot be read."""
     data = read(path)
     try:
-        return None if data is None else pickle.loads(data)
+        return None if data is None else pickled.loads(data)
     except Exception:  # another version of Python wrote it
         return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 from functools import cache
 
 from dpl.node import node
@@ -102,7 +102,8 @@ def features() -> dict[str, bool]:
 
 
 def arch() -> str:
-    return {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    machine = os.uname().machine
+    return "aarch64" if machine == "arm64" else machine
 
 
 def to_build(name: str | None, cpu: str | None) -> Target:
@@ -122,7 +123,7 @@ def host(effort: int = 2) -> api.Machine:
 
 def describe() -> str:
     """Everything that object code depends on besides the program."""
-    return f"{platform.machine()} {api.host_name()} {api.host_features()} llvm {llvm_version()}"
+    return f"{os.uname().machine} {api.host_name()} {api.host_features()} llvm {llvm_version()}"
 
 
 def llvm_version() -> str:
