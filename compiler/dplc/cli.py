@@ -13,15 +13,9 @@ import sys
 codes: list[int] = []  # with which the command has ended
 
 
-def command() -> None:
-    """The console script."""
-    atexit.register(leave)  # the first, so it runs last
-    main()
-
-
 def leave() -> None:
-    """Ends the process as C does.  Python would look for garbage and free one object after the other, which takes a
-    tenth of a short run."""
+    """Ends the process as C does.  Python would look for garbage and free one object after the other: that is a tenth
+    of a short run, and takes ten seconds for a debugger's gigabyte of states."""
     if codes:
         import ctypes
 
@@ -29,7 +23,8 @@ def leave() -> None:
 
 
 def main() -> None:
-    """The command; it ends by SystemExit."""
+    """The console script."""
+    atexit.register(leave)  # the first, so it runs last
     try:
         sys.unraisablehook = unraisable
         keep_bytecode()
@@ -97,8 +92,8 @@ if __name__ == "__main__":
         profile = cProfile.Profile()
         threading.setprofile(lambda *_: profile.enable())  # the compiler works on a thread of its own
         try:
-            command()
+            main()
         finally:
             profile.dump_stats(os.environ["DPL_PROFILE"])
     else:
-        command()
+        main()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from doubt.arrays import is_matrix, is_vector
 from doubt.scopes import BOOL, FLOAT, INT, array
 from doubt.writer import Hole, rule
@@ -54,12 +56,36 @@ def line(h: Hole) -> str:
     first = h.one(f"if {i} > 0 then {u}[{i}] - {u}[{i} - 1] else {h.apart(FLOAT, (i, INT))}",
                   f"if {i} = 0 then {u}[{count} - 1] else {u}[{i} - 1]",
                   f"if {i} + 1 < {count} && {u}[{i}] > 0.2 then {u}[{i} + 1] else 0.5",
-                  asked(h, u, i, count))  # fmt: skip
+                  beside(h, lambda at: f"{u}[{at}]", i, count), asked(h, u, i, count))  # fmt: skip
     point = h.one(f"{u}[{i}] * {d}", f"if {u}[{i}] > 0.4 then sin {u}[{i}] * {d} else {u}[{i}] + {d} ** 2",
                   f"{u}[{i}] + 0.1 * {d} * {h.apart(FLOAT, (i, INT), (d, FLOAT))}")  # fmt: skip
     head = f"let {step} ({u} : {ty}) = [for {i} < {count} -> let {d} = {first} in {point}] in"
     steps = f"loop {u} = {h(array(FLOAT, n))} for _ < {h.writer.below(3) + 1} do {step} {u}"
     return f"{head} {steps}" if is_vector(h) else f"{head} sum ({steps})"
+
+
+def beside(h: Hole, read: Callable[[str], str], i: str, count: str) -> str:
+    """What is read at a neighbour; beyond an end at the last place, around a ring, or at the place itself."""
+    there, at = h.one((f"{i} > 0", f"{i} - 1"), (f"{i} <> 0", f"{i} - 1"), (f"not (1 > {i})", f"{i} - 1"),
+                      (f"{i} < {count} - 1", f"{i} + 1"), (f"{i} + 1 < {count}", f"{i} + 1"))  # fmt: skip
+    beyond = f"if {there} then {read(at)} else {read(h.one('0', f'{count} - 1', i))}"
+    return h.one(beyond, beyond, read(f"max ({i} - 1) 0"), read(f"min ({count} - 1) ({i} + 1)"))
+
+
+@rule(2, lambda h: is_matrix(h) or h.ty == FLOAT)
+def edged(h: Hole) -> str:
+    """Steps of a field that reads elsewhere beyond its edges, where data decide what is taken."""
+    n, m = (h.ty.size, h.ty.args[0].size) if is_matrix(h) else (h.writer.below(3) + 1, h.writer.below(3) + 1)
+    (rows, columns), ty = sized(h, n, m)
+    step, u, i, j, a, b = (h.fresh(stem) for stem in "guijab")
+    across, down = [f"let {one} = {beside(h, read, at, count)} in" for one, read, at, count in (
+        (a, lambda at: f"{u}[{i}, {at}]", j, columns), (b, lambda at: f"{u}[{at}, {j}]", i, rows))]  # fmt: skip
+    here, test = f"{u}[{i}, {j}]", h.one(f"{u}[{i}, {j}] > 0.3", h.apart(BOOL, (i, INT), (j, INT)))
+    point = h.one(f"0.3 * ({a} - {here}) + sin {b}", f"if {test} then {a} * {here} else {b} - {here}",
+                  f"(if {test} then {a} else {b}) * {h.apart(FLOAT, (a, FLOAT), (i, INT))}")  # fmt: skip
+    head = f"let {step} ({u} : {ty}) = [for {i} < {rows}, {j} < {columns} -> {across} {down} {point}] in"
+    steps = f"loop {u} = {h(array(array(FLOAT, m), n))} for _ < {h.writer.below(2) + 1} do {step} {u}"
+    return f"{head} {steps}" if is_matrix(h) else f"{head} sum (map sum ({steps}))"
 
 
 def asked(h: Hole, u: str, i: str, count: str) -> str:

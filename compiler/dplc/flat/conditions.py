@@ -83,6 +83,20 @@ class Conditions:
             case _:
                 return None
 
+    def equality(self, op: f.Op) -> tuple[str, int] | None:
+        """For a comparison of whole numbers that only one value of an index decides: `eq` or `ne`, and what is added to
+        the right operand.  i > 0 is i <> 0."""
+        sign, less = {"ge": (1, 0), "le": (-1, 0), "gt": (1, 1), "lt": (-1, 1)}.get(op.op, (0, 0))
+        if not sign or op.args[0].ty != f.I64 or not all(map(self.is_exact, op.args)):
+            return None
+        left, right = map(self.affine.sum, op.args)
+        apart = combined({ONE: -less}, combined(left, right, -1), sign)
+        if self.affine.is_natural(combined({}, apart, -1)):  # true if this is 0
+            return "eq", sign * less
+        if self.affine.is_natural(combined({ONE: 1}, apart, 1)):  # false if this is -1
+            return "ne", sign * (less - 1)
+        return None
+
     def is_natural(self, total: Sum) -> bool | None:
         """Whether a sum is 0 or greater, if it is known."""
         if self.affine.is_natural(total):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from dpl.node import replace
+
 from dplc.flat import term as f
 from dplc.flat.masked import masked
 from dplc.flat.show import show_type
@@ -308,6 +310,8 @@ def matmul(e: BodyEmitter, op: f.Op) -> Values:
 
 
 def matmul_acc(e: BodyEmitter, op: f.Op) -> Values:
+    if isinstance(op.args[0], f.Const):  # null: what is added to nothing need not be zeros before
+        return matmul(e, replace(op, args=op.args[1:]))
     c, a, b = (operand(e, atom) for atom in op.args)
     ty, types = c.type, leaves(c.type)
 

@@ -108,7 +108,7 @@ class _Nest:
                     self.state[k] = leaves(x.ty)
                     assert out.target is not None
                     inits += e.value(out.target)
-                case "done":
+                case "done" | "last":
                     pass  # such a Par has no loop here: `nothing`
         types = [expect_type(f.Num, self.values[k][1].ty).name for k in self.floats]
         self.sums = e.block_sums(types, total) if self.floats else None

@@ -6,7 +6,9 @@
                                                      c' = acc_index c1 s' m i
 
 Reverse mode adds to `i` like this where the body reads an element that does not depend on `j`.  The additions may be in
-branches.  Where the array may be null and the loop may have no steps, nothing is changed: it would make the array.
+branches, but not in one for a single step, as at the edge of a grid: they are few already, and `stencils.py` takes them
+out of the loop.  Where the array may be null and the loop may have no steps, nothing is changed: it would make the
+array.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from dpl.node import field, node, record
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import blocks, bound_inside, every, mentions, names, rhs_mentions, with_branches
+from dplc.flat.walk import (
+    blocks,
+    bound_inside,
+    every,
+    mentions,
+    names,
+    rhs_mentions,
+    with_branches,
+)
 
 Place = tuple[tuple[f.Atom, ...], tuple[tuple[str, object], ...]]
 """The lengths and indices of an addition, and its attributes."""
@@ -33,6 +43,7 @@ def added_once(bind: f.Bind, supply: Callable[[], f.Supply]) -> list[f.Bind]:
     loop = bind.rhs
     assert isinstance(loop, f.For)
     inside = {var.name for var in bound_inside(loop)}
+    edges = conditions_of_a_step(loop)
 
     def fixed(op: f.Op) -> bool:
         return op.op == "acc_index" and not rank_of(op.args[1].ty) and inside.isdisjoint(names(op.args[2:]))
@@ -46,10 +57,25 @@ def added_once(bind: f.Bind, supply: Callable[[], f.Supply]) -> list[f.Bind]:
         assert isinstance(loop, f.For)
         null = isinstance(loop.inits[k], f.Const)
         if some or not null:
-            chain = _Chain(fixed, supply(), not null).follow(loop.body, loop.state[k], k, loop.state[k])
+            chain = _Chain(fixed, supply(), not null, edges).follow(loop.body, loop.state[k], k, loop.state[k])
             if chain is not None and chain.values:
                 bind = _without(bind, k, chain, after)
     return [bind, *after]
+
+
+def conditions_of_a_step(loop: f.For) -> frozenset[tuple[str, bool]]:
+    """The conditions that hold, or do not hold, in a single step: equalities of the index, plus a constant."""
+    sums = {loop.index}
+    found = set()
+    for bind in every(loop.body):
+        match bind.rhs:
+            case f.Op("add" | "sub", (a, f.Const())) if a in sums:
+                sums.add(bind.vars[0])
+            case f.Op("eq" | "ne" as name, args) if not sums.isdisjoint(args):
+                found.add((bind.vars[0].name, name == "eq"))
+            case _:
+                pass
+    return frozenset(found)
 
 
 @node
@@ -101,6 +127,7 @@ class _Chain:
     fixed: Fixed
     supply: f.Supply
     branches: bool  # additions may leave branches
+    edges: frozenset[tuple[str, bool]] = frozenset()  # conditions of a single step
     values: dict[Place, f.Atom] = field(default_factory=dict)
     binds: list[f.Bind] = field(default_factory=list)
     last: f.Atom = field(default_factory=lambda: f.Const(None, f.UNIT))
@@ -140,7 +167,7 @@ class _Chain:
 
     def loop(self, bind: f.Bind, loop: f.For, k: int) -> f.Var | None:
         """An inner loop that only adds to the accumulator.  Its additions stay where they are."""
-        if _Chain(lambda op: False, self.supply, True).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
+        if _Chain(_never, self.supply, True).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
             return None
         inits = (*loop.inits[:k], self.last, *loop.inits[k + 1 :])
         same = f.For(loop.index, loop.count, loop.state, inits, loop.body, loop.collect)
@@ -158,26 +185,37 @@ class _Chain:
     def branch(self, bind: f.Bind, now: f.Var) -> f.Var | None:
         """A branch whose arms return the accumulator, with or without additions."""
         arms = blocks(bind.rhs)
+        fixed = [self.fixed] * len(arms)
+        if isinstance(bind.rhs, f.If) and isinstance(cond := bind.rhs.cond, f.Var):
+            fixed = [_never if (cond.name, truth) in self.edges else self.fixed for truth in (True, False)]
         for at, var in enumerate(bind.vars):
             if var.ty == now.ty:
-                inner = [_Chain(self.fixed, self.supply, True).follow(arm, now, at, self.last) for arm in arms]
+                inner = [_Chain(one, self.supply, True, self.edges).follow(arm, now, at, self.last)
+                         for one, arm in zip(fixed, arms, strict=True)]  # fmt: skip
                 if all(map(_there, inner)):
                     return self.joined(bind, at, list(filter(_there, inner)))
         return None
 
     def joined(self, bind: f.Bind, at: int, chains: list[_Chain]) -> f.Var:
         places = {place: value.ty for chain in chains for place, value in chain.values.items()}
+        alone = all(chain.last == self.last for chain in chains)  # nothing is left to add in the arms
+        keep = [i for i in range(len(bind.vars)) if i != at or not alone]
         done = []
         for chain, block in zip(chains, blocks(bind.rhs), strict=True):
             values = [chain.values.get(place, f.Const(0.0, ty)) for place, ty in places.items()]
-            results = (*block.results[:at], chain.last, *block.results[at + 1 :], *values)
-            done.append(f.Block(tuple(chain.binds), results))
+            results = [chain.last if i == at else block.results[i] for i in keep]
+            done.append(f.Block(tuple(chain.binds), (*results, *values)))
         sums = [f.Var(self.supply.fresh("s"), ty) for ty in places.values()]
-        self.binds.append(f.Bind((*bind.vars, *sums), with_branches(bind.rhs, done)))
-        self.last = bind.vars[at]
+        self.binds.append(f.Bind((*[bind.vars[i] for i in keep], *sums), with_branches(bind.rhs, done)))
+        if not alone:
+            self.last = bind.vars[at]
         for place, value in zip(places, sums, strict=True):
             self.add(place, value)
         return bind.vars[at]
+
+
+def _never(op: f.Op) -> bool:
+    return False
 
 
 def _there(chain: _Chain | None) -> TypeGuard[_Chain]:

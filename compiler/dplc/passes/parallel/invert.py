@@ -19,7 +19,7 @@ adds to stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dpl.node import replace
 
@@ -28,7 +28,7 @@ from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import every, with_body
+from dplc.flat.walk import every, rhs_mentions, with_body
 from dplc.narrow import expect_type
 from dplc.passes.parallel.nests import with_nests
 from dplc.passes.parallel.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
@@ -82,15 +82,20 @@ class _Inverter:
         parts = kept_first(bind, par, self.affine, self.supply)
         if parts is None:
             return None
-        made = stencil(parts.adds, expect_type(f.Par, parts.adds.rhs), self.affine, self.supply)
-        return None if made is None else [parts.keeps, *made]
+        adds = expect_type(f.Par, parts.adds.rhs)
+        done, made = stencil(parts.adds, adds, self.affine, self.supply)
+        return [parts.keeps, *made] if len(done) == len(adds.outs) else None
 
     def whole(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
-        if made := self.nest(bind, par):
+        if (made := self.nest(bind, par)) is not None:
             return made
         from dplc.passes.parallel.stencils import stencil
 
-        return stencil(bind, par, self.affine, self.supply)
+        done, made = stencil(bind, par, self.affine, self.supply)
+        if not done or len(done) == len(par.outs):
+            return made or None
+        rest = without(bind, done)
+        return [*(self.inverted(rest, expect_type(f.Par, rest.rhs)) or [rest]), *made]
 
     def nest(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         try:
@@ -118,22 +123,37 @@ def without(bind: f.Bind, gone: set[int]) -> f.Bind:
     """A nest that no longer adds to some of its accumulators, given by their numbers."""
     par = expect_type(f.Par, bind.rhs)
     names = {acc.name for k in gone if (acc := par.outs[k].acc) is not None}
-    binds: list[f.Bind] = []
-    for inner in par.body.binds:
-        match inner.rhs:
-            case f.Par(outs=outs):
-                mine = {k for k, out in enumerate(outs) if is_in(out.target, names)}
-                names.update(inner.vars[k].name for k in mine)
-                if len(mine) < len(outs):
-                    binds.append(without(inner, mine) if mine else inner)
-            case f.Op(_, (acc, *_)) if is_in(acc, names):
-                names.update(var.name for var in inner.vars)
-            case _:
-                binds.append(inner)
+    binds = without_additions(par.body.binds, names)
     kept = [k for k in range(len(par.outs)) if k not in gone]
     body = f.Block(tuple(binds), tuple([par.body.results[k] for k in kept]))
     outs = tuple([par.outs[k] for k in kept])
     return f.Bind(tuple([bind.vars[k] for k in kept]), replace(par, body=body, outs=outs))
+
+
+def without_additions(binds: Sequence[f.Bind], names: set[str]) -> list[f.Bind]:
+    """The bindings of a nest without additions to the accumulators of these names, which grow by what they become."""
+    made: list[f.Bind] = []
+    for bind in binds:
+        match bind.rhs:
+            case f.Par(outs=outs):
+                mine = {k for k, out in enumerate(outs) if is_in(out.target, names)}
+                names.update(bind.vars[k].name for k in mine)
+                if len(mine) < len(outs):
+                    made.append(without(bind, mine) if mine else bind)
+            case f.Op(_, (acc, *_)) if is_in(acc, names):
+                names.update(var.name for var in bind.vars)
+            case f.If(_, then, other) as branch if not names.isdisjoint(rhs_mentions(branch)):
+                arms = [without_additions(arm.binds, names) for arm in (then, other)]
+                gone = [is_in(result, names) for result in then.results]
+                names.update(var.name for var, one in zip(bind.vars, gone, strict=True) if one)
+                kept = [i for i, one in enumerate(gone) if not one]
+                blocks = [f.Block(tuple(rest), tuple([arm.results[i] for i in kept]))
+                          for rest, arm in zip(arms, (then, other), strict=True)]  # fmt: skip
+                if kept:
+                    made.append(f.Bind(tuple([bind.vars[i] for i in kept]), f.If(branch.cond, *blocks)))
+            case _:
+                made.append(bind)
+    return made
 
 
 def gathered(points: Points, k: int) -> Gathered | None:

@@ -35,6 +35,7 @@ from dplc.flat.walk import (
     with_inner,
     with_rhs,
 )
+from dplc.narrow import expect_type
 from dplc.passes.parallel.common_work import CommonWork, computed_once
 from dplc.passes.parallel.invert import inverted
 from dplc.passes.simplify.purity import droppable, natural
@@ -91,6 +92,7 @@ class Joiner:
         self.dims = dims_of(fn.body)
         self.common = CommonWork()
         self.equal: dict[object, object] = {}  # lengths that were checked to be equal
+        self.outer: dict[f.Atom, f.Atom] = {}  # lengths read in a block, which are those that were there before
         self.read = {bind.vars[0].name: bind.rhs for bind in every(fn.body)
                         if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("dim", "mul")}  # fmt: skip
 
@@ -102,6 +104,8 @@ class Joiner:
         for bind in block.binds:
             if (is_check(bind) and self.checked(*atoms(bind.rhs))) or self.same_shape(bind.rhs):
                 continue
+            if is_check(bind):
+                self.note_outer(done, *atoms(bind.rhs))
             bind = with_inner(bind, self.block)
             if self.summed(done, bind):
                 continue
@@ -115,7 +119,7 @@ class Joiner:
         while (found := self.joint(done, bind)) is not None:
             at, bind, before, after = found
             done, later = [*done[:at], *before], [*after, *later]
-        return [*done, bind, *later]
+        return [*done, self.with_outer_counts(bind), *later]
 
     # ---- lengths
 
@@ -124,6 +128,23 @@ class Joiner:
         one, other = map(self.length, lengths)
         self.equal[other] = one
         return one == other
+
+    def note_outer(self, done: list[f.Bind], *lengths: f.Atom) -> None:
+        """Notes that a length that was just read is one from outside of the block."""
+        own = [any(atom in bind.vars for bind in done) for atom in lengths]
+        if own[0] != own[1]:
+            inner, outer = lengths if own[0] else lengths[::-1]
+            self.outer[inner] = outer
+
+    def with_outer_counts(self, bind: f.Bind) -> f.Bind:
+        """A Par that counts to lengths from outside, so that arrays made before may be as long as it."""
+        par = expect_type(f.Par, bind.rhs)
+        space = tuple([(index, self.outer.get(count, count)) for index, count in par.space])
+        if space == par.space:
+            return bind
+        self.uses.subtract(names([count for _, count in par.space]))
+        self.uses.update(names([count for _, count in space]))
+        return with_rhs(bind, replace(par, space=space))
 
     def length(self, atom: f.Atom) -> object:
         """What is equal for equal lengths."""

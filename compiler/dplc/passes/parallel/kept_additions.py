@@ -8,6 +8,7 @@
                                                   acc_index c z m (add i 1) }
 
 The second nest adds zeros, also at places that are not there, so it is never run: it is inverted (`stencils.py`).
+Conditions that an index has one value are in both, as a stencil's edges are nests of their own.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ Kept = dict[int, f.Atom]  # what is added, by the number of its place
 
 @node
 class Place:
-    """Where something is added: to which accumulator, by an operation that also tells lengths; the loops around it."""
+    """Where something is added: to which accumulator, by an operation that also tells lengths; the loops around it.
+    At an `edge` only: where a condition says that an index has one value, if it is true or false."""
 
     acc: int
     op: f.Op
     space: Space
+    edge: tuple[f.Atom, bool] | None
 
 
 def kept_first(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> Parts | None:
@@ -53,6 +56,8 @@ class _Keeping:
         self.code: list[f.Bind] = []
         self.places: list[Place] = []
         self.numbers: dict[object, int] = {}  # of places, which may be computed in several branches
+        self.compared: dict[str, f.Op] = {}  # equalities, and the contrary
+        self.conditions: list[tuple[f.Atom, bool]] = []  # around, and whether they hold here
 
     def parts(self, bind: f.Bind, par: f.Par) -> Parts:
         made, kept = self.loop(par, {out.acc.name: k for k, out in enumerate(par.outs) if out.acc}, ())
@@ -94,6 +99,8 @@ class _Keeping:
             match bind.rhs:
                 case _ if not held:
                     self.affine.define(bind)
+                    if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("eq", "ne"):
+                        self.compared[bind.vars[0].name] = bind.rhs
                     self.code.append(bind)
                     binds.append(bind)
                 case f.Op("acc_index", (f.Var(acc), value, *_)) as op if held == [acc]:
@@ -123,11 +130,21 @@ class _Keeping:
         if 2 * rank != len(rest) or not isinstance(value.ty, f.Num):
             raise Unfit
         at = tuple([frozenset(self.affine.sum(place).items()) for place in rest[rank:]])
-        key = acc, tuple(rest[:rank]), at, tuple([index.name for index, _ in space])
+        edge = self.edge([index for index, _ in space])
+        key = acc, tuple(rest[:rank]), at, tuple([index.name for index, _ in space]), edge
         if key not in self.numbers:
             self.numbers[key] = len(self.places)
-            self.places.append(Place(acc, op, space))
+            self.places.append(Place(acc, op, space, edge))
         return self.numbers[key]
+
+    def edge(self, indices: list[f.Var]) -> tuple[f.Atom, bool] | None:
+        """A condition around by which an index has one value."""
+        for cond, truth in self.conditions:
+            op = self.compared.get(cond.name) if isinstance(cond, f.Var) else None
+            if op is not None and op.op == ("eq" if truth else "ne"):
+                if any(index.name in self.affine.sum(atom) for atom in op.args for index in indices):
+                    return cond, truth
+        return None
 
     def nested(self, bind: f.Bind, par: f.Par, accs: Accs, space: Space, kept: Kept) -> f.Bind:
         own: Accs = {}
@@ -146,7 +163,11 @@ class _Keeping:
         """A branch that gives what each arm adds, and zeros for what only the other one adds."""
         arms = (rhs.then, rhs.else_)
         known = dict(accs), dict(accs)
-        made = [self.block(arm, mine, space) for arm, mine in zip(arms, known, strict=True)]
+        made = []
+        for arm, mine, truth in zip(arms, known, (True, False), strict=True):
+            self.conditions.append((rhs.cond, truth))
+            made.append(self.block(arm, mine, space))
+            self.conditions.pop()
         rest = []
         for i, var in enumerate(bind.vars):
             given = [mine.get(atom.name) if isinstance(atom := arm.results[i], f.Var) else None
@@ -186,9 +207,15 @@ class _Keeping:
         binds = [f.Bind((x,), f.Op("index", (array, *indices), (("unchecked", True),))) for array, x in values.items()]
         binds += self.needed()
         for number, place in enumerate(self.places):
-            after = f.Var(self.supply.fresh("c"), accs[place.acc].ty)
-            args = (accs[place.acc], values[kept[number]], *place.op.args[2:])
-            binds.append(f.Bind((after,), replace(place.op, args=args)))
+            acc = accs[place.acc]
+            after = f.Var(self.supply.fresh("c"), acc.ty)
+            rhs: f.Rhs = replace(place.op, args=(acc, values[kept[number]], *place.op.args[2:]))
+            if place.edge is not None:
+                added = f.Var(self.supply.fresh("c"), acc.ty)
+                cond, truth = place.edge
+                blocks = f.Block((f.Bind((added,), rhs),), (added,)), f.Block((), (acc,))
+                rhs = f.If(cond, *(blocks if truth else blocks[::-1]))
+            binds.append(f.Bind((after,), rhs))
             accs[place.acc] = after
         body = f.Block(tuple(binds), tuple([accs[k] for k in chosen]))
         outs = tuple([par.outs[k] for k in chosen])
@@ -197,6 +224,7 @@ class _Keeping:
     def needed(self) -> list[f.Bind]:
         """The code that computes the places."""
         wanted = {name for place in self.places for name in names(place.op.args[2:])}
+        wanted.update(names([place.edge[0] for place in self.places if place.edge is not None]))
         made: list[f.Bind] = []
         for bind in reversed(self.code):
             if wanted.isdisjoint([var.name for var in bind.vars]):

@@ -10,7 +10,11 @@
 
 A place is each index of the nest plus a constant, so the point follows from the place.  Each place adds in the order of
 the nest: what comes from a lesser point comes first.  The points are computed again for each of their places, so they
-must be cheap.
+must be cheap.  What a point adds at one place, in both arms of a branch too, is one number.
+
+What is added where an index has one value, as at the edge of a grid, is left to a nest without this index:
+
+    if eq j 0 { acc_index c x n m i k }    =>    if 0 < m { par i < n to add (c) { x = ...; acc_index c x n m i k } }
 """
 
 from __future__ import annotations
@@ -39,18 +43,33 @@ class Site:
     guards: tuple[Guard, ...]
     value: f.Atom
     dims: tuple[f.Atom, ...]
+    places: tuple[f.Atom, ...]
     solved: tuple[str, ...]  # the index of each place
     offsets: dict[str, int]
     rings: dict[str, tuple[f.Atom, int]]  # the length n, and t: the place is that plus t n, modulo n
 
+    def is_beside(self, other: Site) -> bool:
+        """True if both add at the same places."""
+        mine, its = [(site.loops, site.dims, site.offsets, site.rings) for site in (self, other)]
+        return mine == its
 
-def stencil(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> list[f.Bind] | None:
-    """The bindings in place of a nest that only adds; None if it is no stencil."""
+
+@node
+class Edge:
+    """An addition where an index of a nest has one value, `number` and a constant."""
+
+    index: f.Var
+    number: f.Atom
+    constant: int
+    site: Site
+
+
+def stencil(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> tuple[set[int], list[f.Bind]]:
+    """For a nest that only adds: the numbers of the accumulators that are stencils, and their sums."""
     try:
-        found = _Stencil(bind, par, affine, supply)
-        return found.written(bind, par)
+        return _Stencil(bind, par, affine, supply).written(bind, par)
     except Unfit:
-        return None
+        return set(), []
 
 
 class _Stencil:
@@ -59,7 +78,12 @@ class _Stencil:
         self.code: list[f.Bind] = []  # what computes numbers and parts of arrays
         self.rings: dict[str, f.Op] = {}
         self.parts: dict[str, tuple[f.Var, tuple[f.Atom, ...]]] = {}  # of arrays
+        self.opaque: set[str] = set()  # what cannot be computed again alone
+        self.unfit: set[int] = set()  # accumulators that stay as they are
+        self.depths: dict[str, int] = {}  # of what is computed: under how many conditions
+        self.equal: dict[Guard, tuple[f.Var, f.Atom, int]] = {}  # what conditions say: an index is a sum
         self.sites: list[list[Site]] = [[] for _ in par.outs]
+        self.edges: list[list[Edge]] = [[] for _ in par.outs]
         self.inside = {var.name for var in bound_inside(par)}
         self.walk(par, {out.acc.name: k for k, out in enumerate(par.outs) if out.acc}, (), ())
 
@@ -90,19 +114,24 @@ class _Stencil:
                     both = dict(accs), dict(accs)
                     self.block(then, both[0], loops, (*guards, (cond, True)))
                     self.block(other, both[1], loops, (*guards, (cond, False)))
-                    accs |= self.after(bind.vars, (then, other), both)
+                    accs |= self.after(bind.vars, bind.rhs, both, len(guards))
                 case f.Op("acc_index", (acc, value, *rest)) as op if len(held) == 1 and is_in(acc, accs):
                     k = accs[held[0]]
                     rank = rank_of(acc.ty)
                     if op.attr("rank") != rank or len(rest) != 2 * rank or not isinstance(value.ty, f.Num):
                         raise Unfit
-                    self.sites[k].append(self.site(loops, guards, value, rest[:rank], rest[rank:]))
+                    try:
+                        self.add(k, loops, guards, value, rest[:rank], rest[rank:])
+                    except Unfit:
+                        self.unfit.add(k)
                     accs[bind.vars[0].name] = k
                 case f.Op("fill"):  # it is of no use, as is seen where it is not cheap
                     self.code.append(bind)
                 case rhs if not held and droppable(rhs):
                     self.affine.define(bind)
                     self.code.append(self.of_whole(bind))
+                    self.depths |= {var.name: len(guards) for var in bind.vars}
+                    self.compare(bind, loops)
                     if isinstance(rhs, f.Op) and rhs.attr("ring"):
                         self.rings[bind.vars[0].name] = rhs
                 case _:
@@ -119,18 +148,97 @@ class _Stencil:
                 return bind
 
     def after(
-        self, variables: tuple[f.Var, ...], arms: tuple[f.Block, ...], accs: tuple[dict[str, int], ...]
-    ) -> dict[str, int]:
-        """The accumulators that a branch gives."""
+        self, variables: tuple[f.Var, ...], branch: f.If, accs: tuple[dict[str, int], ...], depth: int
+    ) -> dict[str, int]:  # fmt: skip
+        """The accumulators that a branch gives.  Its other results are choices."""
         made = {}
-        for i, var in enumerate(variables):
-            numbers = {known.get(atom.name) for block, known in zip(arms, accs, strict=True)
-                       if isinstance(atom := block.results[i], f.Var)}  # fmt: skip
-            number = numbers.pop() if len(numbers) == 1 else None
-            if number is None:
+        for var, yes, no in zip(variables, branch.then.results, branch.else_.results, strict=True):
+            held = [known.get(atom.name) if isinstance(atom, f.Var) else None
+                    for atom, known in zip((yes, no), accs, strict=True)]  # fmt: skip
+            if held[0] != held[1]:
                 raise Unfit
-            made[var.name] = number
+            if held[0] is None:
+                self.choose(var, (branch.cond, yes, no), depth)
+            else:
+                made[var.name] = held[0]
         return made
+
+    def choose(self, var: f.Var, args: tuple[f.Atom, ...], depth: int) -> None:
+        """One of two numbers.  It is not computed again where it reads what only its condition says to be there."""
+        if isinstance(var.ty, f.Num) and not self.reads_deeper(args, depth):
+            self.code.append(f.Bind((var,), f.Op("select", args)))
+            self.depths[var.name] = depth
+        else:
+            self.opaque.add(var.name)
+
+    def reads_deeper(self, atoms: tuple[f.Atom, ...], depth: int) -> bool:
+        """True if what computes some values reads under more conditions than so many, or cannot be told."""
+        try:
+            code = [bind for atom in atoms for bind in self.needed(atom)]
+        except Unfit:
+            return True
+        return any(self.depths[bind.vars[0].name] > depth and not is_cheap(bind, False) for bind in code)
+
+    def compare(self, bind: f.Bind, loops: tuple[Loop, ...]) -> None:
+        """Notes a condition that an index, or the sum of it and a constant, is what the nest does not compute."""
+        match bind.rhs:
+            case f.Op("eq" | "ne" as name, (a, b)):
+                pass
+            case _:
+                return
+        for one, number in ((a, b), (b, a)):
+            total = self.affine.sum(one)
+            for loop in loops:
+                if total.keys() - {ONE} == {loop.index.name} and total[loop.index.name] == 1:
+                    if self.is_fixed(number):
+                        self.equal[bind.vars[0], name == "eq"] = loop.index, number, -total.get(ONE, 0)
+
+    def is_fixed(self, number: f.Atom) -> bool:
+        """True for a sum of what the nest does not compute."""
+        terms = [term[0] if isinstance(term, tuple) else term for term in self.affine.sum(number)]
+        return self.inside.isdisjoint([str(term) for term in terms])
+
+    def add(
+        self, k: int, loops: tuple[Loop, ...], guards: tuple[Guard, ...], value: f.Atom, dims: list[f.Atom],
+        places: list[f.Atom],
+    ) -> None:  # fmt: skip
+        """Notes an addition to accumulator number `k`."""
+        for guard in guards:
+            if guard in self.equal:
+                rest = tuple([other for other in guards if other is not guard])
+                site = Site(loops, rest, value, tuple(dims), tuple(places), (), {}, {})
+                self.edges[k].append(Edge(*self.equal[guard], site))
+                return
+        site = self.site(loops, guards, value, dims, places)
+        while (other := next((other for other in self.sites[k] if self.are_one(other, site)), None)) is not None:
+            self.sites[k].remove(other)
+            site = self.together(other, site)
+        self.sites[k].append(site)
+
+    def are_one(self, first: Site, second: Site) -> bool:
+        """True if both add at one place, under the same conditions, or in the arms of a branch that only computes."""
+        if not first.is_beside(second):
+            return False
+        if first.guards == second.guards:
+            return True
+        *around, (cond, truth) = first.guards or ((None, True),)
+        if second.guards != (*around, (cond, not truth)):
+            return False
+        return not self.reads_deeper((first.value, second.value), len(around))
+
+    def together(self, first: Site, second: Site) -> Site:
+        """Two sites as one."""
+        var = f.Var(self.supply.fresh("added"), first.value.ty)
+        around = first.guards
+        if around == second.guards:
+            self.code.append(f.Bind((var,), f.Op("acc_add", (first.value, second.value))))
+            self.depths[var.name] = len(around)
+        else:
+            *outer, (cond, truth) = around
+            around = tuple(outer)
+            values = (first.value, second.value) if truth else (second.value, first.value)
+            self.choose(var, (cond, *values), len(around))
+        return Site(first.loops, around, var, first.dims, first.places, first.solved, first.offsets, first.rings)
 
     def site(
         self, loops: tuple[Loop, ...], guards: tuple[Guard, ...], value: f.Atom, dims: list[f.Atom],
@@ -153,22 +261,90 @@ class _Stencil:
             offsets[mine[0]] = at.get(ONE, 0)
         if len(offsets) < len(loops) or any(name in self.inside for name in names(tuple(dims))):
             raise Unfit
-        return Site(loops, guards, value, tuple(dims), tuple(offsets), offsets, rings)
+        return Site(loops, guards, value, tuple(dims), tuple(places), tuple(offsets), offsets, rings)
 
     # ---- the sums
 
-    def written(self, bind: f.Bind, par: f.Par) -> list[f.Bind]:
-        if not any(site.guards or any(site.offsets.values()) for sites in self.sites for site in sites):
-            raise Unfit
-        self.b = Builder(self.supply)
-        for var, out, sites in zip(bind.vars, par.outs, self.sites, strict=True):
-            made = self.sums(sites)
-            if isinstance(out.target, f.Var):
-                if not self.is_whole(sites[0]):
+    def written(self, bind: f.Bind, par: f.Par) -> tuple[set[int], list[f.Bind]]:
+        b = self.b = Builder(self.supply)
+        made, beside = set[int](), False
+        for k, (var, out) in enumerate(zip(bind.vars, par.outs, strict=True)):
+            if k in self.unfit:
+                continue
+            before = len(b.binds)
+            try:
+                b.binds.append(f.Bind((var,), self.whole(var, out, k, par)))
+            except Unfit:
+                del b.binds[before:]
+                continue
+            made.add(k)
+            beside |= bool(self.edges[k]) or any(site.guards or any(site.offsets.values()) for site in self.sites[k])
+        return (made, list(block_of(b.binds, ()).binds)) if beside else (set(), [])
+
+    def whole(self, var: f.Var, out: f.Out, k: int, par: f.Par) -> f.Rhs:
+        """Accumulator number `k` with all that is added to it."""
+        b, made = self.b, self.sums(self.sites[k])
+        if isinstance(out.target, f.Var):
+            if not self.is_whole(self.sites[k][0]):
+                raise Unfit
+            made = f.Op("acc_add", (out.target, b.one(made, var.ty, var.name)))
+        for edge in self.edges[k]:
+            made = self.edged(b.one(made, var.ty, var.name), edge, par)
+        return made
+
+    # ---- the edges
+
+    def edged(self, acc: f.Var, edge: Edge, par: f.Par) -> f.If:
+        """Adds at an edge, if the nest has such points."""
+        b, site = self.b, edge.site
+        loops = {loop.index: loop.count for loop in site.loops}
+        copier = Copier(self.supply, {})
+        self.again(copier, (edge.number,))
+        at = copier.atom(edge.number)
+        if edge.constant:
+            at = b.op("add", (at, integer(edge.constant)))
+        copier.atoms[edge.index.name] = at
+        low, high = b.op("ge", (at, integer(0))), b.op("lt", (at, loops.pop(edge.index)))
+        space = [(copier.var(index), count) for index, count in loops.items()]
+        with b.inside() as binds:
+            if space:
+                inner = b.var(acc.name, acc.ty)
+                with b.inside() as points:
+                    total = self.under(copier, site.guards, site, inner)
+                made = f.Par(tuple(space), block_of(points, (total,)), (f.Out("add", target=acc, acc=inner),), par.span)
+                after: f.Atom = b.one(made, acc.ty, acc.name)
+            else:
+                after = self.under(copier, site.guards, site, acc)
+        there = b.op("and", (low, high))
+        return f.If(there, block_of(binds, (after,)), f.Block((), (acc,)))
+
+    def under(self, copier: Copier, guards: tuple[Guard, ...], site: Site, acc: f.Var) -> f.Atom:
+        """The accumulator after an addition under these conditions, each of which is computed under those before it."""
+        b = self.b
+        if not guards:
+            self.again(copier, (site.value, *site.places))
+            args = (acc, copier.atom(site.value), *site.dims, *map(copier.atom, site.places))
+            return b.op("acc_index", args, rank=len(site.dims))
+        ((cond, truth), *rest) = guards
+        self.again(copier, (cond,))
+        with b.inside() as binds:
+            after = self.under(copier, tuple(rest), site, acc)
+        arms = block_of(binds, (after,)), f.Block((), (acc,))
+        return b.one(f.If(copier.atom(cond), *(arms if truth else arms[::-1])), acc.ty, acc.name)
+
+    def again(self, copier: Copier, atoms: tuple[f.Atom, ...]) -> None:
+        """Writes what computes some values, as it is."""
+        wanted = set(names(atoms))
+        binds: list[f.Bind] = []
+        for bind in reversed(self.code):
+            if wanted.intersection([var.name for var in bind.vars]) and bind.vars[0].name not in copier.atoms:
+                if not droppable(bind.rhs):
                     raise Unfit
-                made = f.Op("acc_add", (out.target, self.b.one(made, var.ty, var.name)))
-            self.b.binds.append(f.Bind((var,), made))
-        return list(block_of(self.b.binds, ()).binds)
+                binds.insert(0, bind)
+                wanted.update(rhs_mentions(bind.rhs))
+        if not self.opaque.isdisjoint(wanted):
+            raise Unfit
+        self.b.binds += copier.binds(tuple(binds))
 
     def is_whole(self, site: Site) -> bool:
         """True if there are as many places as points, but for a constant: then asking all places costs no more."""
@@ -264,6 +440,8 @@ class _Stencil:
                     raise Unfit
                 kept.append(bind)
                 wanted.update(rhs_mentions(bind.rhs))
+        if not self.opaque.isdisjoint(wanted):
+            raise Unfit
         return kept[::-1]
 
 

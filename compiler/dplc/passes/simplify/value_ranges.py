@@ -7,18 +7,23 @@
                    out = ge m n; ... } }
 
 A program that asks at each point of a grid whether its neighbours exist asks it of points, too, that do.  A condition
-costs a loop little; but derivatives remember which way each branch went, and what it kept.
+costs a loop little; but derivatives remember which way each branch went, and what it kept.  What only one value of an
+index decides, as at an edge, is an equality: i > 0 is i <> 0.  An element at an index that is cut off there is one of
+two, so that the others lie side by side:
+
+    k = max 0 (sub i 1)                           c = eq (sub i 1) -1
+    x = index a k                        =>       x = if c { index a 0 } else { index a (sub i 1) }
 """
 
 from __future__ import annotations
 
-from dpl.node import replace
+from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.conditions import Conditions
 from dplc.flat.dims import dims_of
-from dplc.flat.walk import changed, every, rebuild, supply_for, unchanged, with_body, with_rhs
+from dplc.flat.walk import changed, every, names, rebuild, supply_for, unchanged, with_binds, with_body, with_rhs
 from dplc.passes.simplify.simplify import simplified
 
 
@@ -26,40 +31,69 @@ def value_ranges(program: f.Program) -> f.Program:
     supply = supply_for(program)
     fns = {}
     for name, fn in program.fns.items():
-        known = decided(fn)
+        known = decided(fn, supply)
         fns[name] = simplified(known, supply, program) if known is not fn else fn
     return replace(program, fns=fns)
 
 
-def decided(fn: f.Fn) -> f.Fn:
+def decided(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """A function where constants replace what the known comparisons of its loops gave."""
     if not any(isinstance(bind.rhs, f.For | f.Build) and compares(bind.rhs.body) for bind in every(fn.body)):
         return fn
-    return with_body(fn, _Ranges(Conditions(Affine(dims_of(fn.body)))).block(fn.body))
+    return with_body(fn, _Ranges(Conditions(Affine(dims_of(fn.body))), supply).block(fn.body))
 
 
 def compares(body: f.Block) -> bool:
-    """True if a body may compare whole numbers."""
-    found = [bind.rhs for bind in every(body) if is_boolean(bind)]
+    """True if a body may compare whole numbers, or cut them off."""
+    found = [bind.rhs for bind in every(body) if is_boolean(bind) or is_cut_off(bind.rhs)]
     return any(isinstance(rhs, f.Op) and rhs.args and rhs.args[0].ty == f.I64 for rhs in found)
+
+
+def is_cut_off(rhs: f.Rhs) -> bool:
+    return excess(rhs) is not None and isinstance(rhs, f.Op) and rhs.args[0].ty == f.I64
 
 
 def is_boolean(bind: f.Bind) -> bool:
     return len(bind.vars) == 1 and bind.vars[0].ty == f.BOOL
 
 
+def excess(rhs: f.Rhs) -> str | None:
+    """How a number that is cut off compares with the limit."""
+    match rhs:
+        case f.Op("max"):
+            return "lt"
+        case f.Op("min"):
+            return "gt"
+        case _:
+            return None
+
+
+@node
+class Cut:
+    """An index that is `number`; but where a condition holds, `limit`."""
+
+    condition: f.Var
+    limit: f.Atom
+    number: f.Atom
+
+
 class _Ranges:
     """One function.  `constants` has the results of comparisons that are decided."""
 
-    def __init__(self, conditions: Conditions) -> None:
-        self.conditions = conditions
+    def __init__(self, conditions: Conditions, supply: f.Supply) -> None:
+        self.conditions, self.supply = conditions, supply
         self.affine = conditions.affine
         self.constants: dict[str, f.Const] = {}
+        self.cuts: dict[str, Cut] = {}
+        self.before: list[f.Bind] = []  # what goes before the present binding
 
     def block(self, block: f.Block) -> f.Block:
-        binds = changed(block.binds, self.bind)
-        results = changed(block.results, self.atom)
-        return block if binds is block.binds and results is block.results else f.Block(binds, results)
+        binds: list[f.Bind] = []
+        for bind in block.binds:
+            before = self.before = list[f.Bind]()
+            after = self.bind(bind)
+            binds += [*before, after]
+        return with_binds(block, binds, changed(block.results, self.atom))
 
     def atom(self, atom: f.Atom) -> f.Atom:
         return self.constants.get(atom.name, atom) if isinstance(atom, f.Var) else atom
@@ -68,8 +102,12 @@ class _Ranges:
         match bind.rhs:
             case f.Op() as op:
                 self.affine.define(bind)
-                if is_boolean(bind) and (truth := self.conditions.decided(op)) is not None:
-                    self.constants[bind.vars[0].name] = f.Const(truth, f.BOOL)
+                if is_boolean(bind):
+                    bind = self.compared(bind, op)
+                elif is_cut_off(op):
+                    self.cut(bind.vars[0], op)
+                elif op.op == "index":
+                    bind = with_rhs(bind, self.read(bind.vars[0], op))
             case f.For(index, count) | f.Build(index, count):
                 self.affine.loop(index, count)
             case f.If() as branch:
@@ -81,3 +119,56 @@ class _Ranges:
         bind = with_rhs(bind, rebuild(bind.rhs, self.atom, self.block, unchanged))
         self.conditions.define(bind)
         return bind
+
+    def compared(self, bind: f.Bind, op: f.Op) -> f.Bind:
+        """A comparison, which may be decided, or an equality."""
+        if (truth := self.conditions.decided(op)) is not None:
+            self.constants[bind.vars[0].name] = f.Const(truth, f.BOOL)
+        elif (equality := self.equality(op)) is not None:
+            return with_rhs(bind, equality)
+        return bind
+
+    def equality(self, op: f.Op) -> f.Op | None:
+        """An equality in place of a comparison that only one value of an index decides."""
+        found = self.conditions.equality(op)
+        if found is None:
+            return None
+        name, shift = found
+        left, right = op.args
+        return replace(op, op=name, args=(left, self.plus(right, shift)))
+
+    def plus(self, atom: f.Atom, shift: int) -> f.Atom:
+        """The sum of a number and a constant, computed before the present binding."""
+        if not shift:
+            return atom
+        if isinstance(atom, f.Const) and isinstance(atom.value, int):
+            return f.Const(atom.value + shift, f.I64)
+        return self.made(f.Op("add", (atom, f.Const(shift, f.I64))), f.I64)
+
+    def made(self, op: f.Op, ty: f.Type) -> f.Var:
+        bind = f.Bind((f.Var(self.supply.fresh(op.op), ty),), op)
+        self.affine.define(bind)
+        self.conditions.define(bind)
+        self.before.append(bind)
+        return bind.vars[0]
+
+    def cut(self, var: f.Var, op: f.Op) -> None:
+        """Notes a number that is cut off at one value of an index."""
+        for number, limit in (op.args, op.args[::-1]):
+            asked = f.Op(excess(op) or op.op, (number, limit), op.attrs, op.span)
+            equality = None if isinstance(number, f.Const) else self.equality(asked)
+            if equality is not None and equality.op == "eq":
+                self.cuts[var.name] = Cut(self.made(equality, f.BOOL), limit, number)
+                return
+
+    def read(self, var: f.Var, op: f.Op) -> f.Rhs:
+        """A read of an array, at one of two indices where one is cut off."""
+        cut = next((self.cuts[name] for name in names(op.args[1:]) if name in self.cuts), None)
+        if cut is None or not isinstance(var.ty, f.Num):
+            return op
+        arms = []
+        for atom in (cut.limit, cut.number):
+            args = [atom if isinstance(a, f.Var) and self.cuts.get(a.name) is cut else a for a in op.args]
+            x = f.Var(self.supply.fresh(var.name), var.ty)
+            arms.append(f.Block((f.Bind((x,), self.read(x, replace(op, args=tuple(args)))),), (x,)))
+        return f.If(cut.condition, *arms)

@@ -182,12 +182,18 @@ def compared(p: Printer, actual, expected) -> tuple[tuple[str, str], ...]:
 
 def recursive_use(cx, clash: Clash, shown: str, wanted: str, span: Span, why: Why) -> DplError:
     """The error for a recursive function that its own definition uses at another type."""
+    helps = ("inside its own definition a function has one type, and as many arguments as it takes",)
+    if clash.kind == "size":
+        helps = (
+            "the length is part of an array's type; a list grows, and is written with semicolons:  [x;]  [x; y]",
+            f"where the length varies, annotate the result:  let rec {why.recursive} ... : t[?] = ...",
+        )
     return cx.fail(
         "E0206" if clash.kind == "occurs" else "E0201",
         f"`{why.recursive}` is {shown}, but its recursive definition uses it as {wanted}",
         span,
         labels=(Label(why.span, "used here"),) if why.span else (),
-        helps=("inside its own definition a function has one type, and as many arguments as it takes",),
+        helps=helps,
     )
 
 

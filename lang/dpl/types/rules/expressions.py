@@ -26,7 +26,7 @@ from dpl.types.solve.constraints import Pow
 from dpl.types.solve.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.state.context import Context, rule
 from dpl.types.state.deferred import Deferred
-from dpl.types.state.env import CONSTRUCTORS, TYPES
+from dpl.types.state.env import CONSTRUCTORS, TYPES, Failed
 
 
 @rule(tree.Lit)
@@ -393,6 +393,8 @@ def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
 
         title = f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`"
         raise cx.fail("E0203", title, e.span, helps=called_on(cx, e, known))
+    if isinstance(e.record, tree.Var) and isinstance(cx.find(e.record.name), Failed) and not cx.is_field(e.name):
+        raise Failed.again()
     data = record_of(cx, [e.name], value.ty, e.span)
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(value.ty, ty.Con(data.name, tuple(env.values())), e.record.span, Why("the record"))

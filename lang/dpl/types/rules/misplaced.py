@@ -12,6 +12,7 @@ from dpl.syntax.foreign import OPERATORS
 from dpl.syntax.shape import spine
 from dpl.types.messages.axes import along, named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, taken_apart
+from dpl.types.messages.pretty import show_scheme
 from dpl.types.solve.constraints import NUMERIC
 from dpl.types.solve.meta import Meta, Type, prune
 from dpl.types.state.context import Arg, Context
@@ -46,7 +47,17 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
-    return exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
+    order = exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
+    return order or of_library(cx, name)
+
+
+def of_library(cx: Context, name: str) -> str:
+    """The type of a function of a module that takes several arguments: the order of them cannot be guessed."""
+    module, _, plain = name.rpartition(".")
+    found = cx.modules[module].values.get(plain) if module in cx.modules else None
+    if not isinstance(found, Value | Primitive) or len(kinds_wanted(found.scheme.ty)) < 2:
+        return ""
+    return f"the whole type:  {name} : {show_scheme(found.scheme)}"
 
 
 def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:

@@ -274,6 +274,9 @@ class Scope(ABC):
         self.warn_of_ambiguous(name, found, span)
         return found
 
+    def is_field(self, name: str) -> bool:
+        return self._resolve("fields", name) is not None
+
     def warn_of_ambiguous(self, name: str, meant: term.Data, span: Span) -> None:
         """Warns if an earlier record type of this module has the same field; the last declaration wins."""
         earlier = [data for data in self.fields.get(name, ()) if data.name != meant.name]

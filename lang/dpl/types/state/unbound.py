@@ -20,7 +20,7 @@ from dpl.syntax.foreign import OPERATORS, SAME, table
 from dpl.types.messages.axes import of_method, of_named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, printer
 from dpl.types.solve.meta import Type, prune
-from dpl.types.state.env import TYPES, Failed
+from dpl.types.state.env import TYPES, Failed, TypeName
 
 SUGGESTING = "did you mean  "
 HERE = "here it is written  "
@@ -181,10 +181,25 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         way = written(target, span, False)
     elif ours in names:  # `List.fold_left` is `List.fold`
         way = written(f"{qualifier}.{ours}", span, True)
+    elif kind == "value" and (found := cx.modules[qualifier].types.get(member)) is not None:
+        way = Way(of_type(cx, found, f"{qualifier}.{member}", qualifier))
     else:
         way = Way(near) if near else called_plainly(cx, kind, member, span)
     title = f"module `{qualifier}` has no {kind} `{member}`"
     return cx.fail("E0561", title, span, helps=way.helps, edits=way.edits)
+
+
+def of_type(cx, found: TypeName | Failed, shown: str, module: str) -> tuple[str, ...]:
+    """A help for the name of a module's type where a value is wanted: the values of it, or its parts."""
+    data = None if isinstance(found, Failed) else cx.datas.get(found.name)
+    if data is None:
+        return (f"`{shown}` is a type",)
+    values = cx.modules[module].values.items()
+    named = [f"{module}.{name}" for name, v in values if type(t := v.scheme.ty) is ty.Con and t.name == data.name]
+    if named:
+        return (f"`{shown}` is a type; values of it:  {'  '.join(named[:4])}",)
+    parts = data.fields or [case for case, _ in data.cases]
+    return (f"`{shown}` is a type, with the {'fields' if data.fields else 'constructors'}  {', '.join(parts)}",)
 
 
 def of_other_library(cx, e: tree.Field, prefix: str) -> DplError:
