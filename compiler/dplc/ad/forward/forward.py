@@ -31,6 +31,7 @@ from dplc.ad.tangents.symbolic_zeros import (
     atom_of,
     by_sign,
     either,
+    end_of,
     marks,
     sent,
     signed,
@@ -38,7 +39,6 @@ from dplc.ad.tangents.symbolic_zeros import (
     whole,
 )
 from dplc.ad.tangents.symbolic_zeros import total as sum_of
-from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -123,7 +123,9 @@ class Forward:
         parts = write(some, Part(part.atom, ZERO_ELEMENTS if isinstance(part.atom.ty, f.Arr) else MAYBE_ZERO))
         null = b.op("is_null", part.atom)
         told = [marks([b, some], [None, p], null) for p in parts]
-        nothing = f.Block((), (*(zero(p.atom.ty) for p in parts), *(mark[0] for mark in told if mark)))
+        nothing = f.Block(
+            (), (*(end_of(0, [None, p], p.atom.ty) for p in parts), *(mark[0] for mark in told if mark))
+        )
         vars_ = b.choose(null, nothing, some.block(*(p.atom for p in parts), *(mark[1] for mark in told if mark)))
         more = iter(vars_[len(parts) :])
         return [after_branch(b, var, next(more) if mark else None, null, [None, p])
@@ -208,18 +210,20 @@ class Forward:
         leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
         carried = [k for k in range(len(leaves)) if any(end[k] for end in ends)]
         outs = [b.fresh("d", leaves[k][2]) for k in carried]
-        told = {k: mark for k in carried if (mark := marks(inners, [end[k] for end in ends], cond))}
+        came = {k: [end[k] for end in ends] for k in carried}
+        told = {k: mark for k in carried if (mark := marks(inners, came[k], cond))}
         more = {k: b.fresh("a", mark[0].ty) for k, mark in told.items()}
         done = [
             inner.block(
-                *block.results, *(atom_of(end[k], leaves[k][2]) for k in carried), *(mark[i] for mark in told.values())
+                *block.results,
+                *(end_of(i, came[k], leaves[k][2]) for k in carried),
+                *(mark[i] for mark in told.values()),
             )
-            for i, ((block, _), inner, end) in enumerate(zip(blocks, inners, ends, strict=True))
+            for i, ((block, _), inner) in enumerate(zip(blocks, inners, strict=True))
         ]
         b.binds.append(f.Bind((*vars_, *outs, *more.values()), build(done)))
         for k, out in zip(carried, outs, strict=True):
-            came = [end[k] for end in ends]
-            self.env[(leaves[k][0].name, leaves[k][1])] = after_branch(b, out, more.get(k), cond, came)
+            self.env[(leaves[k][0].name, leaves[k][1])] = after_branch(b, out, more.get(k), cond, came[k])
 
     def switch(self, b: Builder, switch: f.Switch, vars_: Sequence[f.Var]) -> None:
         tangent = self.packed(b, switch.scrutinee)

@@ -22,6 +22,7 @@ from dplc.ad.tangents.symbolic_zeros import (
     after_loop,
     atom_of,
     contributions,
+    end_of,
     marks,
     total,
 )
@@ -149,21 +150,20 @@ def branch(
     if not touched:
         return
     scope.filled |= set.intersection(*(inner.filled for inner in inners))
-    ends = [[inner.parts.get(node, scope.get(node)) for node in touched] for inner in inners]
-    builders = [inner.b for inner in inners]
-    told = [marks(builders, [end[k] for end in ends], cond) for k in range(len(touched))]
+    ends = [[inner.parts.get(node, scope.get(node)) for inner in inners] for node in touched]
+    told = [marks([inner.b for inner in inners], came, cond) for came in ends]
     blocks = [
         inner.b.block(
-            *(atom_of(part, scope.type(node)) for part, node in zip(end, touched, strict=True)),
+            *(end_of(i, came, scope.type(node)) for came, node in zip(ends, touched, strict=True)),
             *(mark[i] for mark in told if mark),
         )
-        for i, (inner, end) in enumerate(zip(inners, ends, strict=True))
+        for i, inner in enumerate(inners)
     ]
     types = [*(scope.type(node) for node in touched), *(mark[0].ty for mark in told if mark)]
     vars_ = scope.b.bind(types, build(blocks), "c")
     more = iter(vars_[len(touched) :])
-    for k, (node, var) in enumerate(zip(touched, vars_, strict=False)):
-        scope.set(node, after_branch(scope.b, var, next(more) if told[k] else None, cond, [end[k] for end in ends]))
+    for node, var, mark, came in zip(touched, vars_, told, ends, strict=False):
+        scope.set(node, after_branch(scope.b, var, next(more) if mark else None, cond, came))
 
 
 def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> None:

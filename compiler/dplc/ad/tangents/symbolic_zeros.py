@@ -119,6 +119,8 @@ def contributions(b: Builder, part: Part | None) -> f.Atom:
 def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
     """A sum of parts, with its zeros."""
     zeros = reduce(together, (part.zeros for part in parts))
+    if all(part.signed for part in parts):
+        return by_sign(b, atom)  # the sum of numbers that are not -0.0 is not, either
     if zeros is NO_ZEROS or not f.is_float(atom.ty) or not all(part.exact for part in parts):
         return Part(atom, zeros)
     if any(part.count for part in parts):
@@ -133,7 +135,7 @@ def marks(blocks: Sequence[Builder], ends: Sequence[Part | None], cond: f.Atom |
     given = [end for end in ends if end is not None]
     if either(ends) is NO_ZEROS or not f.is_float(given[0].atom.ty) or not all(end.exact for end in given):
         return None
-    if by_branch(cond, ends) or same_mark(ends):
+    if by_branch(cond, ends) or same_mark(ends) or all_signed(ends):
         return None
     tell = contributions if any(end.count for end in given) else absence
     return [tell(b, end) for b, end in zip(blocks, ends, strict=True)]
@@ -150,6 +152,17 @@ def same_mark(ends: Sequence[Part | None]) -> bool:
     return len(ends) > 1 and len(found) == 1 and found != {None}
 
 
+def all_signed(ends: Sequence[Part | None]) -> bool:
+    """True if all that branches end with is as in data."""
+    return any(ends) and all(end is None or end.signed for end in ends)
+
+
+def end_of(k: int, ends: Sequence[Part | None], leaf: f.Type) -> f.Atom:
+    """What block `k` of a branch yields for a leaf."""
+    end = ends[k]
+    return f.Const(-0.0, leaf) if end is None and all_signed(ends) else atom_of(end, leaf)
+
+
 def after_branch(
     b: Builder, out: f.Atom, mark: f.Atom | None, cond: f.Atom | None, ends: Sequence[Part | None]
 ) -> Part:
@@ -161,8 +174,9 @@ def after_branch(
         return Part(out, zeros)
     if cond is not None and by_branch(cond, ends):
         return Part(out, zeros, cond if ends[0] is None else b.op("not", cond))
-    same = ends[0] if same_mark(ends) else None
-    return Part(out, zeros) if same is None else Part(out, zeros, same.absent, same.count)
+    if same_mark(ends) and (same := ends[0]) is not None:
+        return Part(out, zeros, same.absent, same.count, signed=all_signed(ends))
+    return by_sign(b, out) if all_signed(ends) else Part(out, zeros)
 
 
 def after_loop(
