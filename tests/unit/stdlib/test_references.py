@@ -60,6 +60,10 @@ SLOPES = [
     "fun x -> Linalg.norm_nuclear (Linalg.kron [[x, 1.0]] [[2.0, x], [x, 1.0]])",
     "fun x -> Dist.entropy_discrete (Dist.Poisson x) + Dist.kl_discrete (Dist.Poisson x) (Dist.Poisson 2.0)",
     "fun x -> Dist.mv_normal_kl ([x, 0.0], [[1.0, 0.0], [x, 2.0]]) ([0.0, x], [[x, 0.0], [0.5, 1.0]])",
+    "fun x -> Dist.logpmf (Dist.Poisson (20.0 * x)) 30 + Dist.logpmf (Dist.Binomial (60, x / 4.0)) 25",
+    "fun x -> Dist.logpmf (Dist.Negative_binomial (25.0 * x, x / 4.0)) 30",
+    "fun x -> Dist.entropy (Dist.Beta (30.0 * x, 25.0)) + Dist.entropy (Dist.Student_t (50.0 * x, 0.0, 1.0))",
+    "fun x -> Dist.cdf (Dist.Student_t (3.0 * x, x, 2.0)) 1.3 + Dist.logpdf (Dist.Student_t (1e19, x, 2.0)) 1.0",
     "fun q -> Stats.quantile (q / 4.0) [3.0, 1.0, 7.0, 2.0]",
     "fun x -> Stats.correlation [1.0, x, 5.0] [2.0, 1.0, x] + Stats.variance [x, 2.0]",
     "fun x -> Stats.skewness [x, 2.0, 7.0] + Stats.kurtosis [x, 2.0, 7.0]",
@@ -200,7 +204,7 @@ DENSITIES = """
 let families =
   [ Dist.Normal (1.0, 2.5); Dist.Lognormal (0.3, 0.8); Dist.Student_t (4.5, 1.0, 2.0); Dist.Laplace (1.0, 2.0);
     Dist.Logistic (1.0, 2.0); Dist.Gamma (2.7, 1.5); Dist.Gamma (0.6, 1.5);
-    Dist.Inverse_gamma (4.2, 1.5); Dist.Beta (2.0, 3.5);
+    Dist.Gamma (40.0, 50.0); Dist.Inverse_gamma (4.2, 1.5); Dist.Beta (2.0, 3.5); Dist.Beta (30.0, 25.0);
     Dist.Exponential 0.7; Dist.Uniform (-1.0, 3.0); Dist.Half_normal 1.7 ]
 let says what a b tolerance = if not (abs (a - b) <= tolerance * (1.0 + abs b)) then print $"{what}: {a}, {b}"
 let check d =
