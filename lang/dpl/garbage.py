@@ -29,3 +29,13 @@ def collecting(on: bool) -> Generator[None]:
         yield
     finally:
         (gc.enable if before else gc.disable)()
+
+
+@contextmanager
+def set_aside() -> Generator[None]:
+    """A search for cycles looks only at what is made from now on, not at what there is."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -22,7 +22,7 @@ pytestmark = [
 STEPS = Path(__file__).parent / "steps"
 EACH = {
     "kmeans": {"launch": 4, "up": 1, "down": 4, "wait": 4},
-    "mixture": {"launch": 16, "up": 1, "down": 9, "wait": 7},
+    "mixture": {"launch": 16, "up": 1, "down": 7, "wait": 5},
 }
 
 

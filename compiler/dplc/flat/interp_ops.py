@@ -75,7 +75,7 @@ class Outside:
         return self.states.setdefault(name, [zero_of(ty.elem) if isinstance(ty, f.Ref) else None])
 
 
-CODES = {"f32": "=f", "u32": "=I", "f64": "=d", "u64": "=Q"}
+CODES = {"f32": "=f", "u32": "=I", "i32": "=i", "f64": "=d", "u64": "=Q", "i64": "=q"}
 
 # ---- scalars --------------------------------------------------------------------------------------------------------
 

@@ -385,8 +385,10 @@ class _Fn:
     def out(self, line: Line) -> f.Out:
         if line.accept("fold"):
             return f.Out("fold", line.number(), kept=line.accept("kept"))
+        if line.accept("last"):
+            return f.Out("last", inner=(self.atom(line),))
         if line.accept("done"):
-            return f.Out("done")
+            return f.Out("done", kept=line.accept("kept"))
         if line.accept("add"):
             sizes = self.sizes(line)
             line.expect("(")

@@ -154,8 +154,10 @@ def out(out: f.Out) -> str:
             return f"fold {rank}" + " kept" * out.kept
         case f.Out("add", _, f.Var() | f.Const() as target, f.Var() as acc):
             return f"add{sizes} ({typed(acc)} = {atom(target)})"
+        case f.Out("last", inner=(length,)):
+            return f"last {atom(length)}"
         case f.Out("done"):
-            return "done"
+            return "done" + " kept" * out.kept
         case _:
             return "keep" + sizes + (f" in {atom(out.target)}" if out.target is not None else "")
 

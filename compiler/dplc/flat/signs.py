@@ -30,5 +30,7 @@ def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
             return zeros_positive(a, defs)
         case f.Op("acc_index" | "acc_zeros" | "copy" | "transpose" | "reshape" | "slice" | "index", (a, *_)):
             return zeros_positive(a, defs)
+        case f.Op("matmul_acc", (c, *_)):  # products are sums that begin with 0.0
+            return zeros_positive(c, defs)
         case _:
             return False

@@ -263,9 +263,12 @@ class Out:
     add     `target` (null: zeros) with what the points add to it.  In the body it is called `acc`, and all that happens
             to it there is that something is added; the result is `acc` after that.  If it is null and nothing is added,
             a later operation gives it the lengths `inner`, if they are told.
-    done    whether a device has done all points.  If not, all results are zero or null: the host does not do them."""
+    done    whether a device has done all points.  If not, all results are zero or null: the host does not do them.  If
+            it is `kept`, a device does them however few they are: what they read is there.
+    last    the values are places in an array of length `inner`: for each place, one more than the number of the last
+            point that gives it, or 0.  Only in a Par that tells whether a device has done it."""
 
-    kind: Literal["keep", "fold", "add", "done"]
+    kind: Literal["keep", "fold", "add", "done", "last"]
     rank: int = 0
     target: Atom | None = None
     acc: Var | None = None

@@ -256,6 +256,8 @@ class _Fn:
         accs = accumulators(par)
         values = self.block(par.body, None, *(index for index, _ in par.space), *accs)
         self.expect(len(values) == len(par.outs), "not one result for each out")
+        kinds = {out.kind for out in par.outs}
+        self.expect("last" not in kinds or "done" in kinds, "only a device knows who is the last")
         return tuple(self.out(out, len(par.space), ty) for out, ty in zip(par.outs, values, strict=True))
 
     def out(self, out: f.Out, dimensions: int, value: f.Type) -> f.Type:
@@ -277,6 +279,10 @@ class _Fn:
             case "done":
                 self.same(value, f.BOOL, "done")
                 made = f.BOOL
+            case "last":
+                self.same(value, f.I64, "place")
+                self.expect(len(out.inner) == 1, "places have one length")
+                made = f.Arr(f.I64, 1)
         if out.target is not None:
             self.same(self.atom(out.target), made, "target")
         return made

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TextIO
+from collections.abc import Mapping, Sequence, Set
 
 from dpl.core import term as c
+from dpl.core.promising import is_repeatable
 from dpl.debug.inspect import Position
-from dpl.debug.nonfinite import Finite, Origin
+from dpl.debug.nonfinite import Origin, Results
 from dpl.debug.run import Ended, Run
 from dpl.debug.values import type_text
 from dpl.debug.why import chain
 from dpl.diagnostics import Call, Diagnostic, DplError, Label
+from dpl.eval.machine.outside import Writable
 from dpl.eval.values.value import Value
 from dpl.node import replace
+from dpl.source import Source
 
-from dplc.passes.entry.finite import FOUND
+from dplc.passes.entry.finite import FOUND, results
 from dplc.tools.report import warn
 
 HELPS = {
@@ -28,6 +30,9 @@ HELPS = {
 ALSO = "dpl debug --at nonfinite FILE  goes there, and back through what led to it"
 
 
+NOBODY = "no operation made it: it is written in the program, or what the program reads holds it"
+
+
 class Nowhere:
     """A file that keeps nothing: a run is repeated, and has printed already."""
 
@@ -37,20 +42,37 @@ class Nowhere:
     def flush(self) -> None: ...
 
 
+class After:
+    """Standard output for a program that runs again: so many lines are left out, which it has printed before."""
+
+    def __init__(self, lines: int) -> None:
+        self.lines = lines
+
+    def write(self, text: str) -> int:
+        shown = text
+        while self.lines and "\n" in shown:
+            shown, self.lines = shown.partition("\n")[2], self.lines - 1
+        return sys.stdout.write("" if self.lines else shown)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+
 def interpret(
-    program: c.Program, args: Sequence[str], mode: str, out: TextIO = sys.stdout,
-    given: Mapping[str, Value] | None = None,
-) -> int:  # fmt: skip
-    """Run a program in the interpreter; `mode` is trap or warn.  Returns its exit code, or raises DplError: R0601 if a
-    number is not finite and the mode is trap."""
-    run = Run(program, args, out, given)
+    program: c.Program, own: Set[Source], args: Sequence[str], mode: str, out: Writable = sys.stdout
+) -> int:
+    """Run a program in the interpreter; `mode` is trap or warn, and `own` are the user's sources.  Returns its exit
+    code, or raises DplError: R0601 if a call gives a number that is not finite and the mode is trap."""
+    program, calls = results(program, own)
+    run = Run(program, args, out)
+    run.results = calls
     run.begin()
-    finite = Finite(run)
+    finite = Results(run)
     finite.watch(True)
     while True:
         found = run.forward()
         if isinstance(found, Origin):
-            told = diagnostic(run, found)
+            told = made_by(run, finite, found)
             if mode == "trap":
                 raise DplError(told)
             warn([replace(told, code="W0601")])
@@ -63,14 +85,36 @@ def interpret(
             return found.code & 0xFF
 
 
-def explain(program: c.Program, args: Sequence[str], given: Mapping[str, Value] | None = None) -> DplError | None:
-    """The error for a native run that ended because a number was not finite, found in the interpreter."""
-    nowhere: TextIO = Nowhere()  # pyrefly: ignore[bad-assignment]
-    try:
-        interpret(program, args, "trap", nowhere, given)
-    except DplError as error:
-        return error
-    return None
+def made_by(run: Run, finite: Results, origin: Origin) -> Diagnostic:
+    """The message for the origin of what a call has given.  The program runs again up to there."""
+    run.go_to(0)
+    finite.clear()
+    finite.wanted = origin
+    finite.watch(True)
+    found = run.forward()
+    return diagnostic(run, found if isinstance(found, Origin) else origin)
+
+
+def explain(program: c.Program, own: Set[Source], args: Sequence[str], given: Mapping[str, Value]) -> DplError | None:
+    """The error for a native run that ended because a call gave a number that was not finite, found in the interpreter
+    without printing; None if no operation since the beginning has made that number."""
+    program, calls = results(program, own)
+    run = Run(program, args, Nowhere(), given)
+    run.results = calls
+    run.begin()
+    finite = Results(run, first=True)
+    finite.watch(True)
+    found = run.forward()
+    return DplError(made_by(run, finite, found)) if isinstance(found, Origin) else None
+
+
+def run_again(program: c.Program, own: Set[Source], args: Sequence[str], lines: int, failure: DplError) -> int:
+    """Run a program in the interpreter that has printed so many lines natively, until the failure.  If it cannot do the
+    same again, the failure is told."""
+    if is_repeatable(program):
+        return interpret(program, own, args, "trap", After(lines))
+    first, *rest = failure.diagnostics
+    raise explain(program, own, args, {}) or DplError(replace(first, code="R0601", note=NOBODY), *rest)
 
 
 def is_ours(failure: DplError) -> bool:

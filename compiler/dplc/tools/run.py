@@ -69,11 +69,11 @@ def must_be_on_device() -> bool:
 def warn_again(program: Program) -> None:
     """Report the warnings of a program from the cache."""
     if program.warnings:
-        import pickle
+        from dpl.pickled import loads
 
         from dplc.tools.report import warn
 
-        warn(pickle.loads(program.warnings))
+        warn(loads(program.warnings))
 
 
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
@@ -122,8 +122,9 @@ def prepared(file: str | None, expression: str | None, args: list[str], engine: 
         if keep:
             store(keep, [m.source for m in context.modules], program)
         gc.freeze()  # what the compiler has made is not searched for garbage again, nor at the end
-        run = partial(run_compiled, program, keep, args, context, timings, begun.said)
-        return (lambda: run_finite(run, source, args, context)) if context.finite else run
+        if context.finite:
+            return partial(run_finite, program, source, args, context, timings)
+        return partial(run_compiled, program, keep, args, context, timings, begun.said)
     if timings:
         tell(context)
     return lambda: on_large_stack(lambda: interpret(source, args, context, nan, begun.said))
@@ -177,31 +178,35 @@ def end_early(begun: Begun, keep: str | None, context: Context) -> int:
     return begun.code
 
 
-def run_finite(run: Callable[[], int], source: Source, args: list[str], context: Context) -> int:
+def run_finite(native: Program, source: Source, args: list[str], context: Context, timings: bool) -> int:
     """Run a program whose calls look for numbers that are not finite.  If one finds some, the interpreter says why,
-    from the last checkpoint on."""
+    from the last checkpoint on; or runs the program again if no operation made them."""
     from dpl.diagnostics import DplError
-    from dpl.node import replace
 
+    from dplc.machine.run.program import load
     from dplc.stack import on_large_stack
     from dplc.tools.forerun import forerun
-    from dplc.tools.nonfinite import explain, is_ours
+    from dplc.tools.nonfinite import explain, is_ours, run_again
 
+    loaded = timed("load", context, lambda: load(native))
+    if timings:
+        tell(context)
     try:
-        return run()
+        return run_loaded(native, loaded, None, args)
     except DplError as error:
-        failure = error
-    if not is_ours(failure):
-        raise failure
+        if not is_ours(error):
+            raise
+        failure, lines = error, loaded.lines_written()
     program = on_large_stack(lambda: checked(source, context))
+    own = {module.source for module in context.modules}
     near = forerun(program, context.modules, args, "nonfinite")
 
-    def explained() -> DplError:
-        found = explain(near.program, args, near.given) if near else None
-        first, *rest = failure.diagnostics
-        return found or explain(program, args) or DplError(replace(first, code="R0601"), *rest)
+    def explained() -> int:
+        if near and (found := explain(near.program, own, args, near.given)):
+            raise found
+        return run_again(program, own, args, lines, failure)
 
-    raise on_large_stack(explained)
+    return on_large_stack(explained)
 
 
 def run_compiled(program: Program, kept: str | None, args: list[str], context: Context, timings: bool,
@@ -259,10 +264,9 @@ def text_of(file: str | None, expression: str | None) -> Source:
 def compile_native(begun: Begun, context: Context, first: bool, may_be_interpreted: bool) -> Program | None:
     """The linked program, optimised or (unless `first`) quick, or None, with a warning, if it must be interpreted.  If
     it may not be, raises DplError."""
-    import pickle
-
     from dpl.diagnostics import Diagnostic, DplError
     from dpl.node import replace
+    from dpl.pickled import dumps
 
     from dplc.machine.run.linked import linked, quickly_linked
     from dplc.passes import NeedsInterpreter
@@ -277,7 +281,7 @@ def compile_native(begun: Begun, context: Context, first: bool, may_be_interpret
 
     try:
         program = made()
-        program.warnings = pickle.dumps(context.warnings) if context.warnings else b""
+        program.warnings = dumps(context.warnings) if context.warnings else b""
         return program
     except NeedsInterpreter as need:
         refusal = Diagnostic("W0219", f"native code does not know this: {need.reason}", need.span, helps=need.helps)
@@ -297,7 +301,7 @@ def interpret(source: Source, args: list[str], context: Context, nan: str, said:
         return interpret_program(program, args, Rest(said) if said else sys.stdout)
     from dplc.tools.nonfinite import interpret
 
-    return interpret(program, args, nan, sys.stdout)
+    return interpret(program, {module.source for module in context.modules}, args, nan)
 
 
 def checked(source: Source, context: Context) -> term.Program:
@@ -307,6 +311,7 @@ def checked(source: Source, context: Context) -> term.Program:
 
     fresh = Context(verify=context.verify)
     program = compile_to("check", source, fresh)[1]
+    context.modules = fresh.modules
     if not context.warnings:
         warn(fresh.warnings)
     return program

@@ -1,35 +1,51 @@
-"""Does a program print something before it does what cannot be repeated?  So its beginning is worth interpreting."""
+"""What a program reaches: whether it can be run again, and whether its beginning is worth interpreting."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dpl.core import term as c
 from dpl.core.walk import subterms
-from dpl.prims.repeatable import PRINTS, REFUSED
+from dpl.prims.repeatable import CHANGES, PRINTS, REFUSED
 
 
 def promising(program: c.Program) -> bool:
-    """Whether the first item that prints, and all before it, reach nothing that is refused."""
-    own = {item.name: item for item in program.items if isinstance(item, c.Def)}
+    """Whether a program prints something before it does what cannot be repeated: the first item that prints, and all
+    before it, reach nothing that is refused."""
     seen: set[str] = set()
     for item in program.items:
-        if isinstance(item, c.Def) and (item.params or isinstance(item.body, c.Lam)):
-            continue  # it runs where it is used
-        todo: list = [item.body]
         prints = False
-        while todo:
-            term = todo.pop()
-            match term:
-                case c.Var(name=name) if name not in seen:
-                    seen.add(name)
-                    if definition := own.get(name) or program.library.get(name):
-                        todo.append(definition.body)
-                case c.Prim(op=op):
-                    if op in REFUSED:
-                        return False
-                    prints = prints or op in PRINTS
-                case _:
-                    pass
-            todo += subterms(term)
+        for term in reached(program, item, seen):
+            if isinstance(term, c.Prim):
+                if term.op in REFUSED:
+                    return False
+                prints = prints or term.op in PRINTS
         if prints:
             return True
     return False
+
+
+def is_repeatable(program: c.Program) -> bool:
+    """Whether a second run of a program asks and changes nothing outside that the first one has changed."""
+    seen: set[str] = set()
+    return not any(
+        isinstance(term, c.Extern) or (isinstance(term, c.Prim) and term.op in CHANGES)
+        for item in program.items
+        for term in reached(program, item, seen)
+    )
+
+
+def reached(program: c.Program, item: c.Def | c.Do | c.Expect, seen: set[str]) -> Iterator[c.Term]:
+    """The terms that an item reaches, but those of definitions that are in `seen`."""
+    if isinstance(item, c.Def) and (item.params or isinstance(item.body, c.Lam)):
+        return  # it runs where it is used
+    own = {item.name: item for item in program.items if isinstance(item, c.Def)}
+    todo: list[c.Term] = [item.body]
+    while todo:
+        term = todo.pop()
+        yield term
+        if isinstance(term, c.Var) and term.name not in seen:
+            seen.add(term.name)
+            if definition := own.get(term.name) or program.library.get(term.name):
+                todo.append(definition.body)
+        todo += subterms(term)

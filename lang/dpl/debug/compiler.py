@@ -6,7 +6,7 @@ The rest is the interpreter's.  Code of the library has no points; what it compu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 from dpl.core import term as c
@@ -33,7 +33,9 @@ class Instruments:
     points: dict[Callable, tuple[Place, Scope]]  # the step at a point
     waits: dict[Callable, tuple[Place, Scope]]  # the resumption of a frame -> the term that it waits for
     compiled: Callable[[Callable, Place], object]  # told of each new point
+    results: Set[int] = frozenset()  # the identities of calls whose results are watched
     watch: Callable | None = None  # called with each operation: (place, name, operands, result)
+    watch_results: Callable[[Value], object] | None = None
     visits: int = 0
 
 
@@ -54,6 +56,8 @@ class DebugCompiler(TermCompiler):
             if isinstance(term, c.App):
                 self.after[id(term.arg)] = place
         code = self.plain(term, scope)
+        if place is not None and id(term) in told.results:
+            code = self.telling(code, place, scope)
         if place is not None and (point := told.places.points.get(id(term))):
             code = self.stopping(code, place, point, scope)
         return self.settling(code, after, scope) if after else code
@@ -101,6 +105,27 @@ class DebugCompiler(TermCompiler):
 
         self.instruments.waits[settle] = place, scope
         return Code(lambda env, k: run(env, (settle, env, k)))
+
+    def telling(self, code: Code, place: Place, scope: Scope) -> Code:
+        """The code of a call that shows its result to whoever watches."""
+        told = self.instruments
+
+        def tell(value: Value) -> Value:
+            if told.watch_results:
+                HERE.place = place
+                told.watch_results(value)
+            return value
+
+        if direct := code.direct:
+            return at_once(lambda env: tell(direct(env)))
+        run = code.run
+
+        def arrived(value: Value, frame: tuple) -> tuple:
+            k = frame[2]
+            return k[0], tell(value), k
+
+        told.waits[arrived] = place, scope
+        return Code(lambda env, k: run(env, (arrived, env, k)))
 
     def note(self, resume: Callable, term: c.Term) -> None:
         super().note(resume, term)

@@ -9,7 +9,6 @@ debugger.go("step", back=True)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TextIO
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -39,6 +38,7 @@ from dpl.debug.tail_calls import TailCalls
 from dpl.debug.values import Describer, concrete, type_text
 from dpl.diagnostics import DplError
 from dpl.eval.code.sites import shown_name
+from dpl.eval.machine.outside import Writable
 from dpl.eval.values.instance import is_type
 from dpl.eval.values.value import Cell, Value
 from dpl.node import node, replace
@@ -60,7 +60,7 @@ class Stop:
 
 class Debugger(Listener):
     def __init__(
-        self, program: c.Program, modules: Sequence[Module], args: Sequence[str], out: TextIO,
+        self, program: c.Program, modules: Sequence[Module], args: Sequence[str], out: Writable,
         given: Mapping[str, Value] | None = None,
     ) -> None:  # fmt: skip
         self.program, self.modules = program, modules
@@ -181,7 +181,7 @@ class Debugger(Listener):
             value, ty = self.expressions.value(self.run, b.condition, frame.variables())
             if ty == t.BOOL:
                 return value is True
-            self.log(f"{b}: the condition is a {type_text(ty)}, not a bool")
+            self.log(f"{b}: the condition has type {type_text(ty)}, not bool")
         except (DplError, Refused) as error:
             self.log(f"{b}: {error}")
         return True
@@ -220,7 +220,8 @@ class Debugger(Listener):
     def go_back(self, move: str, line: int | None) -> object:
         """Move back.  Between breakpoints, the calls that are stepped over are passed without a look."""
         position = self.position()
-        if move not in ("next", "out") or position.top is None:
+        at_end = self.run.ended is not None and self.run.ended.error is None
+        if move not in ("next", "out") or (position.top is None and not at_end):
             armed, check = self.plan("step" if move in ("next", "out") else move, True, line)
             return self.run.backward(armed or set(), check)
         depths = Depths(self.run, self.called_from(position), move == "out")

@@ -7,7 +7,9 @@ from itertools import islice
 from operator import is_
 from typing import Any
 
+from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.walk import subterms
 from dpl.debug.machine import Captured, swept
 from dpl.debug.points import Function, Names, Place
 from dpl.debug.run import Run
@@ -157,23 +159,95 @@ def calls_of_node(run: Run, made: Node, sweep: Sweep) -> Iterator[Frame]:
 
 def frames_of_node(run: Run, made: Node, sweep: Sweep) -> list[Frame]:
     """The calls in which a node of a graph was made, innermost first, up to the function that is differentiated."""
-    found = list(calls_of_node(run, made, sweep))
-    first = frame_of_node(run, made, sweep)
-    if first is None:
+    if (first := frame_of_node(run, made, sweep)) is None:
         return []
-    begin = next((i for i, frame in enumerate(found) if frame.function is first.function), 0)
-    return [first, *found[begin + 1 :]]
+    around = calls_around(run, made, sweep)
+    return [first, *around.after(around.own(sweep.repeats(made)))]
 
 
 def frame_of_node(run: Run, made: Node, sweep: Sweep) -> Frame | None:
     """The frame in which a node of a graph was made."""
-    innermost = None
-    for frame in calls_of_node(run, made, sweep):
-        innermost = innermost or frame
-        own: Place = made.place or frame.place
-        if frame.function is own.point.function:  # the visit may be of a call that has returned
-            return Frame(own, frame.env, frame.scope, sweep)
-    return innermost
+    around = calls_around(run, made, sweep)
+    if around.at(0) is None:
+        return None
+    frame = around.frames[around.own(sweep.repeats(made))]
+    place: Place = made.place or frame.place
+    return Frame(place, frame.env, frame.scope, sweep) if frame.function is place.point.function else frame
+
+
+def calls_around(run: Run, made: Node, sweep: Sweep) -> Calls:
+    key = id(made.visit), id(made.place)
+    if key not in sweep.calls:
+        sweep.calls[key] = Calls(made.place, calls_of_node(run, made, sweep))
+    return sweep.calls[key]
+
+
+class Calls:
+    """The calls that waited at the last stop before an operation, innermost first; they are looked at when they are
+    needed.  The last stop may be in a call that has returned since: an operation is done after the calls inside of it.
+    So a recursive function may do it in several calls after one stop, the innermost first."""
+
+    def __init__(self, place: Place | None, waiting: Iterator[Frame]) -> None:
+        self.frames: list[Frame] = []
+        self.waiting = waiting
+        first = self.at(0)
+        self.place: Place | None = place if place or first is None else first.place
+        self.calls = calls_in(self.place.term) if self.place else None
+        self.found: list[int] = []
+        self.search = self.candidates()
+
+    def at(self, i: int) -> Frame | None:
+        if i == len(self.frames) and (frame := next(self.waiting, None)) is not None:
+            self.frames.append(frame)
+        return self.frames[i] if i < len(self.frames) else None
+
+    def own(self, n: int) -> int:
+        """The call that has done the operation after it was done n times."""
+        n = n if self.calls is not None else 0
+        while len(self.found) <= n and (i := next(self.search, None)) is not None:
+            self.found.append(i)
+        if self.found:
+            return self.found[min(n, len(self.found) - 1)]
+        return next((i for i, frame in enumerate(self.frames) if self.is_own(frame)), 0)
+
+    def is_own(self, frame: Frame) -> bool:
+        return self.place is not None and frame.function is self.place.point.function
+
+    def candidates(self) -> Iterator[int]:
+        """The call of the stop, unless a call inside of the operation must come first, and those that waited for such a
+        call."""
+        last: Frame | None = None
+        i = -1
+        while (frame := self.at(i := i + 1)) is not None:
+            if not self.place or not self.is_own(frame):
+                continue
+            if i and self.place.span.contains(frame.place.span):
+                if last is None or not is_own(last, frame):
+                    yield i
+                last = frame
+            elif last is None and not self.calls:
+                yield i
+                last = frame
+
+    def after(self, i: int) -> list[Frame]:
+        while self.at(len(self.frames)) is not None:
+            pass
+        return self.frames[i + 1 :]
+
+
+def calls_in(term: c.Term) -> bool | None:
+    """Whether a term surely calls a function, for it calls one outside of branches; None if it calls none."""
+    found, todo = None, [(term, True)]
+    while todo:
+        here, is_certain = todo.pop()
+        if isinstance(here, c.App):
+            if is_certain:
+                return True
+            found = False
+        first = here.cond if isinstance(here, c.If) else here.scrutinee if isinstance(here, c.Match) else None
+        is_choice = first is not None or isinstance(here, (c.Lam, c.For, c.While, c.Build))
+        todo += [(part, is_certain and (part is first or not is_choice)) for part in subterms(here)]
+    return found
 
 
 def waiting(run: Run, k: tuple) -> Iterator[Frame]:

@@ -11,8 +11,8 @@ Time is counted in steps of the machine, and a run from a moment repeats itself 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from typing import Any
 
 from dpl import host
 from dpl.core import term as c
@@ -26,13 +26,13 @@ from dpl.eval.code.code import root
 from dpl.eval.code.control import with_pullback
 from dpl.eval.machine.failure import for_user, in_path
 from dpl.eval.machine.machine import Finished
-from dpl.eval.machine.outside import ProgramExit
+from dpl.eval.machine.outside import ProgramExit, Writable
 from dpl.eval.run import Interpreter
 from dpl.eval.values.active import HERE
 from dpl.eval.values.instance import type_params
 from dpl.eval.values.memory import out_of_memory
 from dpl.eval.values.value import Cell, Value
-from dpl.garbage import collected_seldom, collecting
+from dpl.garbage import collected_seldom, collecting, set_aside
 from dpl.node import node
 
 PACE = 0.01  # seconds of work between moments
@@ -91,7 +91,7 @@ class Debugged(Interpreter):
 
 class Run:
     def __init__(
-        self, program: c.Program, args: Sequence[str], out: TextIO, given: Mapping[str, Value] | None = None
+        self, program: c.Program, args: Sequence[str], out: Writable, given: Mapping[str, Value] | None = None
     ) -> None:
         """`given` are the values of definitions that are not computed."""
         self.program = program
@@ -104,13 +104,15 @@ class Run:
         self.listener = Listener()
         self.watch: Callable | None = None  # of operations: (place, name, operands, result)
         self.watch_sweeps: Callable | None = None
+        self.results: Set[int] = frozenset()  # the identities of calls whose results are watched
+        self.watch_results: Callable[[Value], object] | None = None
         self.interrupted = False
 
     def begin(self) -> None:
         """Start again from nothing."""
         self.journal.again()
         HERE.place = HERE.visit = None
-        self.instruments = Instruments(self.places, self.journal, {}, {}, self._compiled)
+        self.instruments = Instruments(self.places, self.journal, {}, {}, self._compiled, self.results)
         self.interpreter = Debugged(self.program, self.args, self.journal)
         self.interpreter._values.update({(name, (), ()): value for name, value in self.given.items()})
         self.interpreter.watching = self._watching
@@ -139,6 +141,7 @@ class Run:
     def _watching(self, on: bool) -> bool:
         before = self.instruments.watch is not None
         self.instruments.watch = self.watch if on else None
+        self.instruments.watch_results = self.watch_results if on else None
         self.machine.watch = self.watch_sweeps if on else None
         return before
 
@@ -342,32 +345,36 @@ class Run:
     ) -> object:  # fmt: skip
         """Go to the last armed step before now at which `check` is true; to the start if there is none.  Returns what
         `check` said, None, or Interrupted.  `passes` says whether `check` is surely false between moments."""
-        limit = self.met.earlier(self.time) + 1
         on = self._watching(False)
         try:
-            while limit > self.begins:
-                self.restore(self._before(limit - 1))
-                if self._refined(limit - 1) is not None:
-                    return Interrupted()
-                self.restore(self._before(limit - 1))
-                hits: list[tuple[object, Moment]] = []
-                start = self.history.moments[-1]
-                if self.state[0] in armed and (found := check()):
-                    hits.append((found, self.moment()))
-                while self.time < limit - 1 and not self.ended:
-                    found = self.forward(armed, check, limit - 1)
-                    if isinstance(found, Interrupted):
-                        return found
-                    if found is not None and not self.ended:
-                        hits.append((found, self.moment()))
-                if hits:
-                    self.restore(hits[-1][1])
-                    return hits[-1][0]
-                limit = self._skipped(start, set(armed), passes)
-            self.go_to(self.begins)
-            return None
+            with set_aside():  # what moments hold: a search through it takes a second
+                return self._backward(armed, check, passes)
         finally:
             self._watching(on)
+
+    def _backward(self, armed: Collection[Callable], check: Check, passes: Callable[[Moment, Moment], bool]) -> object:
+        limit = self.met.earlier(self.time) + 1
+        while limit > self.begins:
+            self.restore(self._before(limit - 1))
+            if self._refined(limit - 1) is not None:
+                return Interrupted()
+            self.restore(self._before(limit - 1))
+            hits: list[tuple[object, Moment]] = []
+            start = self.history.moments[-1]
+            if self.state[0] in armed and (found := check()):
+                hits.append((found, self.moment()))
+            while self.time < limit - 1 and not self.ended:
+                found = self.forward(armed, check, limit - 1)
+                if isinstance(found, Interrupted):
+                    return found
+                if found is not None and not self.ended:
+                    hits.append((found, self.moment()))
+            if hits:
+                self.restore(hits[-1][1])
+                return hits[-1][0]
+            limit = self._skipped(start, set(armed), passes)
+        self.go_to(self.begins)
+        return None
 
     def _refined(self, time: int) -> object:
         """Keep more moments from now to a time: a look at a stop costs many steps, so it begins

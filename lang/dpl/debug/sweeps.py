@@ -6,7 +6,7 @@ node's turn comes, in the order in which the interpreter adds them: so the numbe
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from math import isfinite
 from operator import itemgetter
@@ -50,6 +50,8 @@ class Sweep(Cotangents):
         self.nodes = sorted(order, key=lambda n: (serial(n), n.height), reverse=True)
         self.parts: dict[int, Parts] = {}
         self.changed: list[int] = []  # the keys of `parts` in the order of the contributions
+        self.repeated: dict[int, int] = {}  # what `repeats` has found, by the node
+        self.calls: dict[tuple[int, int], Any] = {}  # what `inspect.calls_around` has found, by visit and place
         self.begun: dict[int, int] = {}  # how many contributions there were before a node
         self.by_node: dict[int, Any] = {}
         self.seeds = seeds
@@ -108,6 +110,18 @@ class Sweep(Cotangents):
     def of(self, node: Node) -> Value:
         return self.so_far(node)
 
+    def repeats(self, node: Node) -> int:
+        """How often its operation was done before at the same visit, for operands of a node and for theirs."""
+        way: list[Node] = []
+        here: Node | None = node
+        while here is not None and id(here) not in self.repeated:
+            way.append(here)
+            here = before(here)
+        least = 0 if here is None else self.repeated[id(here)] + 1
+        for count, done in enumerate(reversed(way), least):
+            self.repeated[id(done)] = count
+        return self.repeated[id(node)]
+
     def go(self, start: int) -> int:
         """Pass back through the nodes of one visit of a line, and return the place of the next one."""
         self.begun[start] = len(self.changed)
@@ -135,6 +149,20 @@ class Sweep(Cotangents):
         self.by_node[id(node)] = self.so_far(node)
         self.pass_on(node)
         del self.by_node[id(node)]
+
+
+def before(node: Node) -> Node | None:
+    """The nearest node of the same place and visit from which a node was made."""
+    todo, seen = deque(node.parents), set[int]()
+    while todo:
+        here = todo.popleft()
+        if here.visit is not node.visit or id(here) in seen:
+            continue
+        if here.place is node.place:
+            return here
+        seen.add(id(here))
+        todo += here.parents
+    return None
 
 
 def serial(node: Node) -> int:

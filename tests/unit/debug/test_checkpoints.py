@@ -63,9 +63,19 @@ def test_what_is_not_read_back() -> None:
             read(text, ty, DATA)
 
 
-def test_the_rest_of_a_program_ends_as_the_whole() -> None:
+RECURSION = """
+let rec train (i : int) (p : float * 'a) : float * 'a =
+  if i = 40000 then p else let (a, b) = p in train (i + 1) (a + grad (fun x -> x * x) 0.5, b)
+let (reached, left) = train 0 (0.0, "seed")
+let rec down (x : float) : float = if x < 0.5 then error $"at {reached:.1f}" else down (x - 1e-5)
+do print (down 1.0)
+"""
+
+
+@pytest.mark.parametrize("text", [TRAINING, RECURSION], ids=["loop", "recursion"])
+def test_the_rest_of_a_program_ends_as_the_whole(text: str) -> None:
     """The same error with the same numbers, after far fewer steps."""
-    found = resumed(TRAINING, "error")
+    found = resumed(text, "error")
     assert found is not None and found.skipped
     run = Run(found.program, [], io.StringIO(), found.given)
     run.begin()
@@ -78,8 +88,8 @@ def test_the_rest_of_a_program_ends_as_the_whole() -> None:
     "text",
     [
         "do print 1.0",  # no incident
-        "let count = ref 0\ndo count := 3\ndo error \"changed\"",  # leaving items out would lose the change
-        "do error \"at once\"",
+        'let count = ref 0\ndo count := 3\ndo error "changed"',  # leaving items out would lose the change
+        'do error "at once"',
     ],
 )
 def test_from_the_beginning(text: str) -> None:

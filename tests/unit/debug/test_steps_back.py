@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -204,6 +203,20 @@ def moment_at(time: int) -> history.Moment:
     return history.Moment(time, 0, *nothing, None, 0, Mark(0, 0, 0), (None, None), history.Stops(), frozenset(), 0)
 
 
+def test_a_way_back_searches_no_old_objects_for_cycles(monkeypatch) -> None:
+    """What the moments hold is set aside meanwhile: a search through a gigabyte takes a second."""
+    frozen, back = [], running.Run._backward
+    monkeypatch.setattr(running.Run, "_backward", lambda *args: (frozen.append(gc.get_freeze_count()), back(*args))[1])
+
+    def work() -> None:
+        d = debugger()
+        d.go("continue")
+        d.go("step", back=True)
+        assert frozen[0] > 1000 and gc.get_freeze_count() == 0
+
+    on_large_stack(work)
+
+
 def test_ctrl_c_on_the_way_back() -> None:
     def work() -> None:
         d = debugger()
@@ -224,6 +237,6 @@ def test_a_number_that_is_not_finite_is_told_once(monkeypatch, capsys, program: 
     for pace in (0.0, 10.0):
         monkeypatch.setattr(running, "PACE", pace)
         checked = compile_to("check", source, Context())[1]
-        assert on_large_stack(lambda checked=checked: nonfinite.interpret(checked, [], "warn", sys.stdout)) == 0
+        assert on_large_stack(lambda checked=checked: nonfinite.interpret(checked, {source}, [], "warn")) == 0
         said.append(capsys.readouterr())
     assert said[0] == said[1] and said[0].err.count("warning[W0601]") == 1

@@ -70,6 +70,59 @@ def test_finite_programs_run_as_usual(dpl, engine: str, tmp_path: Path) -> None:
     assert (run.returncode, run.stdout, run.stderr) == (0, "2.0\n2.0\n6.0\n[2.0, 2.0]\n", "")
 
 
+NO_ERRORS = {  # what a call gives counts, and what an operation made; not what is written or read
+    "on the way": ("let f x = 1.0 / (1.0 + 1.0 / x)\n"
+                   "let kept (x : float) = max 1.0 (sqrt x)\n"
+                   "let pick (xs : float[2]) = xs[0] * xs[0] + stop_grad (1.0 / (1.0 + 1.0 / xs[1]))\n"
+                   "do print (f 0.0)\ndo print (grad kept 0.0)\ndo print (grad pick [2.0, 0.0])\n",
+                   "0.0\n0.0\n[4.0, 0.0]\n"),
+    "written": ("type tree = Leaf | Node of tree * float * tree\n"
+                "let rec least t = match t with Leaf -> inf | Node (a, x, b) -> min x (min (least a) (least b))\n"
+                "let missing () = nan\n"
+                "do print \"first\"\ndo print (least (Node (Leaf, 3.0, Leaf)))\ndo print (least Leaf)\n"
+                "do print (map (fun x -> x / 2.0) [1.0, inf])\ndo print (missing ())\n",
+                "first\n3.0\ninf\n[0.5, inf]\nnan\n"),
+}  # fmt: skip
+
+
+@ENGINES
+@pytest.mark.parametrize("name", NO_ERRORS)
+def test_what_no_operation_made_is_no_error(dpl, engine: str, name: str, tmp_path: Path) -> None:
+    program, printed = NO_ERRORS[name]
+    (tmp_path / "main.dp").write_text(program)
+    run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", tmp_path / "main.dp")
+    assert (run.returncode, run.stdout, run.stderr) == (0, printed, "")
+
+
+MADE = {  # after harmless ones
+    "later": ("let biggest () = inf\nlet g (x : float) = log (x - 1.0)\n"
+              "do print (biggest ())\ndo print (min 5.0 (1.0 / 0.0))\ndo print (g 1.0)\n", "inf\n5.0\n",
+              "infinity from `log`: log 0.0 = -inf"),
+    "from infinities": ("let f (x : float) = x - x\ndo print (f inf)\n", "", "NaN from `sub`: sub inf inf = nan"),
+    "tangent": ("let root (x : float) = 3.0 * sqrt x\ndo print (jvp (fun x -> root (x * x)) 0.0 1.0)\n", "",
+                "NaN in forward mode, from the derivative of `sqrt`: slope of sqrt 0.0 along 0.0 = nan"),
+    "series": ("do print (Ad.jet 2 (fun (x : float) -> sqrt x) 0.0)\n", "",
+               "infinity in forward mode, from the derivative of `sqrt`: slope of sqrt 0.0 along 1.0 = inf"),
+}  # fmt: skip
+
+
+@ENGINES
+@pytest.mark.parametrize("name", MADE)
+def test_the_operation_that_made_it_is_named(dpl, engine: str, name: str, tmp_path: Path) -> None:
+    program, printed, found = MADE[name]
+    (tmp_path / "main.dp").write_text(program)
+    run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", tmp_path / "main.dp")
+    assert (run.returncode, run.stdout) == (1, printed) and f"error[R0601]: {found}" in run.stderr, run.stderr
+
+
+def test_what_cannot_run_again_ends_at_any_infinity(dpl, tmp_path: Path) -> None:
+    """The interpreter would read other lines than native code has read."""
+    program = tmp_path / "main.dp"
+    program.write_text("let biggest () = inf\ndo print (Sys.read_line ())\ndo print (biggest ())\n")
+    run = dpl("run", "-O0", "--nan", "trap", program, stdin="a line\n")
+    assert run.returncode == 1 and "no operation made it" in run.stderr, run.stderr
+
+
 @ENGINES
 def test_tail_calls_stay_tail_calls(dpl, engine: str, tmp_path: Path) -> None:
     program = tmp_path / "main.dp"

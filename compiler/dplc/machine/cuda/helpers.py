@@ -23,7 +23,7 @@ from dplc.passes.kernels.device import THREADS, Kernel
 def needed(kernel: Kernel) -> Iterator[tuple[str, str]]:
     """The kernels, by name and type, that complete the results of another one."""
     for made in kernel.outs:
-        if made.out.kind == "keep" or made.own:
+        if made.out.kind in ("keep", "last") or made.own:
             continue
         ty = expect_type(f.Num, made.elem).name
         if made.out.kind == "add":

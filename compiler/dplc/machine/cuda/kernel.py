@@ -188,6 +188,9 @@ class KernelEmitter(DeviceFunction):
         """Stores the values of a point that are kept."""
         w, inside = self.w, sum(len(level.par.space) for level in self.kernel.loops)
         for k, made in enumerate(self.outs):
+            if made.out.kind == "last":
+                place = w.element(self.places[k], self.one(made.value), struct(made.elem).size)
+                w.do(f"atomicrmw max ptr {place}, i64 {w.add(point, '1')} monotonic")
             if made.out.kind != "keep":
                 continue
             dims, size = self.sizes[k][inside:], struct(made.elem).size

@@ -12,6 +12,7 @@ is no device, too little work, too little memory, or if a point has failed: then
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from dpl.prims.sums import BLOCK
@@ -57,7 +58,9 @@ def launched(
     device.recursive |= kernel.recursive
     types = [leaf for var in variables[told:] for leaf in leaves(var.ty)]
     w = e.w
-    pays = w.let(f"call i1 @rt.device_pays(double {_work(e, par, counts)})")
+    always = any(out.kind == "done" and out.kept for out in par.outs)
+    work_ = number(math.inf, "f64") if always else _work(e, par, counts)
+    pays = w.let(f"call i1 @rt.device_pays(double {work_})")
     nothing = [zero for var in variables[told:] for zero in zeros(var.ty)]
     launch = _Launch(e, device, kernel, counts)
     done, *values = w.choose(pays, ("i1", *types), launch.write, lambda: ["false", *nothing])
@@ -111,6 +114,8 @@ class _Launch(Launching):
         if made.out.kind == "keep":
             rank = len(self.kernel.space) + len(made.row)
             return leaves(f.Arr(made.elem, rank))
+        if made.out.kind == "last":
+            return leaves(f.Arr(made.elem, 1))
         if made.out.kind == "fold" and (rank := made.out.rank or made.out.kept):
             return leaves(f.Arr(made.elem, int(rank)))
         return leaves(made.value.ty)
@@ -130,6 +135,8 @@ class _Launch(Launching):
             match made.out.kind:
                 case "keep":
                     self.keep(made)
+                case "last":
+                    self.last_points(made)
                 case "fold" if made.out.rank:
                     self.columns(made)
                 case "fold":
@@ -201,6 +208,16 @@ class _Launch(Launching):
         self.params.append(("i64", place))
         for dim, operand in zip(made.row, dims[len(self.counts) :], strict=True):
             self.length(dim, operand)
+        self.results.append(lambda: array.values)
+
+    def last_points(self, made: Made) -> None:
+        """The greatest number of a point for each place: whoever comes later does not matter to a maximum."""
+        (length,) = [self.dim(dim) for dim in made.dims]
+        array = arrays.new_checked(self.e, made.elem, [length])
+        place, size = self.room_for(array), self.w.mul(length, str(array.size))
+        self.params.append(("i64", place))
+        self.length(made.dims[0], length)
+        self.before.append(lambda: self.w.do(f"call void @rt.device_zero(i64 {place}, i64 {size})"))
         self.results.append(lambda: array.values)
 
     def sum(self, made: Made) -> None:

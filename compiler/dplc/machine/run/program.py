@@ -69,11 +69,15 @@ class LoadedImage(Loaded):
 
     def differs(self) -> bool:
         """Whether the program has written anything else, or less."""
-        _, size, again, differs = self._said()
+        _, size, again, differs, _ = self._said()
         return bool(differs) or again < size
 
+    def lines_written(self) -> int:
+        """How many lines the program has written to standard output."""
+        return self._said()[4]
+
     def _said(self) -> ctypes.Array[ctypes.c_int64]:
-        return (ctypes.c_int64 * 4).from_address(self.base + self.image.exports[BEGUN])
+        return (ctypes.c_int64 * 5).from_address(self.base + self.image.exports[BEGUN])
 
     def parts(self, program: Program) -> list[tuple[bytes, int]]:
         """The object codes in memory, each with the address of its entry."""

@@ -6,6 +6,11 @@ from them in the interpreter.
     loop p = start for i < n do (checkpoint i p; step p)   Writer: the state is written to a file now and then
     loop p = GIVEN for i < n - 900 do step p               Resumer: the state after 900 steps is given
 
+A function that calls itself only at its end is a loop over its arguments:
+
+    f a b                                  let rec f i x = ... f (i + 1) (step x)
+    f (fst GIVEN) (snd GIVEN)              the arguments of a later call are given
+
 The loops are those on the spine of the program: in its items, and in functions that these call once, which are copied
 for that.  Values of definitions that took long to compute are written, and given, too.  What runs more than once, or in
 a derivative, is left alone.  So are programs whose items change references: leaving steps out would lose the changes.
@@ -14,7 +19,7 @@ a derivative, is left alone.  So are programs whose items change references: lea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dpl.core import term as c
@@ -99,6 +104,11 @@ class Spine(ABC):
     def loop(self, old: c.For | c.While, number: int) -> c.Term:
         """What takes the place of a loop that runs once."""
 
+    @abstractmethod
+    def repeated(self, head: c.Var, args: Sequence[c.Term], found: c.Def, number: int) -> tuple[c.Var, list[c.Term]]:
+        """The function and the arguments that take the place of those of a call that runs once, of a function that is a
+        loop over its arguments."""
+
     def term(self, term: c.Term) -> c.Term:
         match term:
             case c.Lam() | c.Shift() | c.Reset() | c.Build() | c.LetRec() | c.Var() | c.Lit():
@@ -132,13 +142,27 @@ class Spine(ABC):
         while isinstance(head, c.App):
             args.append(head)
             head = head.fn
-        new: c.Term = self.copied(head, len(args)) if isinstance(head, c.Var) else head
+        given = [self.term(app.arg) for app in reversed(args)]
+        new: c.Term = head
+        if isinstance(head, c.Var):
+            if (found := self.repeats(head, given)) is not None:
+                number = len(self.spots)
+                self.spots[number] = Spot(together([t.substitute(arg.ty, self.closed) for arg in given]), self.item)
+                new, given = self.repeated(head, given, found, number)
+            else:
+                new = self.copied(head, len(args))
         is_new = new is not head
-        for app in reversed(args):
-            arg = self.term(app.arg)
+        for app, arg in zip(reversed(args), given, strict=True):
             is_new = is_new or arg is not app.arg
             new = replace(app, fn=new, arg=arg)
         return new if is_new else term
+
+    def repeats(self, head: c.Var, args: Sequence[c.Term]) -> c.Def | None:
+        """The function of a call, if it is a loop over its arguments, and these can be written."""
+        found = self.globals.get(head.name)
+        if found is None or found.group != (head.name,) or not calls_itself_last(found, len(args)):
+            return None
+        return None if any(names_in(t.substitute(arg.ty, self.closed)) & {"ref", "->"} for arg in args) else found
 
     def copied(self, head: c.Var, count: int) -> c.Var:
         """A copy of a function that has a loop with a checkpoint, for one call."""
@@ -161,6 +185,52 @@ class Spine(ABC):
         name = f"{head.name}#{self.copies}at"
         self.made.append(replace(found, name=name, body=within(found.body, inside), export=False))
         return replace(head, name=name)
+
+
+def together(types: Sequence[t.Ty]) -> t.Ty:
+    """The type of several arguments as one value."""
+    return types[0] if len(types) == 1 else t.Tup(tuple(types))
+
+
+def calls_itself_last(f: c.Def, count: int) -> bool:
+    """Whether a function of so many arguments mentions itself only in calls with all of them, which are the last thing
+    that it does."""
+    body, arity = f.body, 0
+    while isinstance(body, c.Lam):
+        body, arity = body.body, arity + 1
+    mentions, todo = 0, list[c.Term](subterms(f.body))
+    while todo:
+        term = todo.pop()
+        todo += subterms(term)
+        mentions += isinstance(term, c.Var) and term.name == f.name
+    return arity == count > 0 and mentions == sum(is_call(last, f.name, count) for last in ends(body))
+
+
+def ends(term: c.Term) -> Iterator[c.Term]:
+    """The terms that may be the last to be evaluated."""
+    todo = [term]
+    while todo:
+        match last := todo.pop():
+            case c.Let(body=body) | c.LetRec(body=body) | c.Check(body=body):
+                todo.append(body)
+            case c.If(then=then, else_=else_):
+                todo += [then, else_]
+            case c.Match(arms=arms):
+                todo += [arm.body for arm in arms]
+            case _:
+                yield last
+
+
+def is_call(term: c.Term, name: str, count: int) -> bool:
+    while isinstance(term, c.App):
+        term, count = term.fn, count - 1
+    return isinstance(term, c.Var) and term.name == name and count == 0
+
+
+def renamed(term: c.Term, old: str, new: str) -> c.Term:
+    if isinstance(term, c.Var):
+        return replace(term, name=new) if term.name == old else term
+    return changed(term, lambda part: renamed(part, old, new), same)
 
 
 def within(f: c.Term, body: c.Term) -> c.Term:
@@ -240,18 +310,34 @@ class Writer(Spine):
         return call
 
     def loop(self, old: c.For | c.While, number: int) -> c.Term:
-        span, state = old.span, c.Var(old.span, old.init.ty, old.state)
+        state = c.Var(old.span, old.init.ty, old.state)
+        step = c.Var(old.span, t.I64, old.index) if isinstance(old, c.For) else None
+        return replace(old, init=self.term(old.init), body=self.noting(old.body, state, step, number))
+
+    def noting(self, body: c.Term, state: c.Term, step: c.Term | None, number: int) -> c.Term:
+        """The body of a loop that writes its state first; if the steps have no numbers, they are counted."""
+        span = body.span
         numbers = (*(c.Lit(span, t.F64, x) for x in (0.0, 1e9)), *(c.Lit(span, t.I64, n) for n in (0, 1)))
         plan = self.reference(f"main.at.plan{number}", PLAN, c.Tuple(span, PLAN, numbers))
         path = c.Lit(span, t.STRING, str(self.folder / f"loop{number}"))
-        if isinstance(old, c.For):
-            step: c.Term = c.Var(span, t.I64, old.index)
-        else:
+        if step is None:
             count = self.reference(f"main.at.count{number}", t.I64, c.Lit(span, t.I64, -1))
             step = self.helper("_counted", t.I64, count)
         note = self.helper("_checkpoint", state.ty, plan, path, step, state)
-        body = c.Let(span, old.body.ty, "_", (), note, old.body)
-        return replace(old, init=self.term(old.init), body=body)
+        return c.Let(span, body.ty, "_", (), note, body)
+
+    def repeated(self, head: c.Var, args: Sequence[c.Term], found: c.Def, number: int) -> tuple[c.Var, list[c.Term]]:
+        name = f"{head.name}#{number}at"
+        body, params = renamed(found.body, found.name, name), list[c.Term]()
+        inside = body
+        while isinstance(inside, c.Lam):
+            assert isinstance(inside.ty, t.Fn)
+            params.append(c.Var(inside.span, inside.ty.arg, inside.param))
+            inside = inside.body
+        state = params[0] if len(params) == 1 else c.Tuple(inside.span, together([p.ty for p in params]), tuple(params))
+        noting = self.noting(inside, state, None, number)
+        self.made.append(replace(found, name=name, body=within(body, noting), group=(name,), export=False))
+        return replace(head, name=name), list(args)
 
 
 # ---- the program that goes on ---------------------------------------------------------------------------------------
@@ -279,6 +365,21 @@ class Resumer(Spine):
         left = c.Prim(span, t.I64, "sub", (old.count, count))
         body = c.Let(span, old.body.ty, old.index, (), whole, old.body)
         return replace(old, init=state, index=index, count=left, body=body)
+
+    def repeated(self, head: c.Var, args: Sequence[c.Term], found: c.Def, number: int) -> tuple[c.Var, list[c.Term]]:
+        if number not in self.steps:
+            return head, list(args)
+        whole = c.Var(head.span, together([arg.ty for arg in args]), given_name(number))
+        if len(args) == 1:
+            return head, [whole]
+        return head, [part(whole, [arg.ty for arg in args], i) for i in range(len(args))]
+
+
+def part(whole: c.Var, types: Sequence[t.Ty], i: int) -> c.Term:
+    """A component of a tuple."""
+    names = [c.PVar(ty, f"main.at.part{j}") for j, ty in enumerate(types)]
+    arm = c.Arm(whole.span, c.PTuple(whole.ty, tuple(names)), None, c.Var(whole.span, types[i], names[i].name))
+    return c.Match(whole.span, types[i], whole, (arm,))
 
 
 def given_name(number: int) -> str:

@@ -1,4 +1,4 @@
-"""core -> core where what the user's calls give is looked at: `dpl run --nan`.
+"""core -> core where what the user's calls and derivatives give is looked at: `dpl run --nan`.
 
     f (g x)      =>      f (let r = g x in (if 0.0 * floats of r has the sum 0.0 then () else error ...); r)
 
@@ -7,7 +7,7 @@ Calls in tail position are left alone, so tail calls stay tail calls.  Their res
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -20,14 +20,20 @@ UNKNOWN = t.Size(0, ((("?finite",), 1),))
 FLOATS = t.Arr(t.F64, UNKNOWN)
 
 
-def finite(program: c.Program, own: set[Source]) -> c.Program:
+def results(program: c.Program, own: Set[Source]) -> tuple[c.Program, set[int]]:
+    """The same program for the interpreter, with the identities of the calls whose results are looked at."""
+    finder = Finder(program.datas, own)
+    return replace(program, items=[finder.item(item) for item in program.items]), finder.found
+
+
+def finite(program: c.Program, own: Set[Source]) -> c.Program:
     """The program with checks in the text of these sources."""
     writer = Writer(program.datas, own)
     return replace(program, items=[writer.item(item) for item in program.items])
 
 
 class Writer:
-    def __init__(self, datas: Mapping[str, c.Data], own: set[Source]) -> None:
+    def __init__(self, datas: Mapping[str, c.Data], own: Set[Source]) -> None:
         self.datas = datas
         self.own = own
         self.names = 0
@@ -43,6 +49,8 @@ class Writer:
             case c.App():
                 made = self.application(term)
                 return made if tail or not self.has_floats(term.ty) else self.checked(made)
+            case c.Prim(op="jvp"):
+                return self.checked(changed(term, lambda part: self.term(part, False), same))
             case c.Let(span, ty, name, params, rhs, body):
                 return c.Let(span, ty, name, params, self.term(rhs, bool(params)), self.term(body, tail))
             case c.If(span, ty, cond, then, else_):
@@ -105,6 +113,18 @@ class Writer:
                 case _:
                     pass
         return not found.isdisjoint(t.FLOATS)
+
+
+class Finder(Writer):
+    """Finds the calls, and leaves them as they are."""
+
+    def __init__(self, datas: Mapping[str, c.Data], own: Set[Source]) -> None:
+        super().__init__(datas, own)
+        self.found: set[int] = set()
+
+    def checked(self, term: c.Term) -> c.Term:
+        self.found.add(id(term))
+        return term
 
 
 def same(ty: t.Ty) -> t.Ty:

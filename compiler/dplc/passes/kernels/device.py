@@ -164,6 +164,8 @@ class Devices:
             return f"it gives values of type {value.ty}"
         if out.kind == "fold":
             return Made(out, value)
+        if out.kind == "last":
+            return Made(out, value, dims=out.inner)
         if out.kind == "add":
             assert out.acc is not None
             found = self.target(out, lengths)

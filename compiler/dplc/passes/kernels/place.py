@@ -170,7 +170,10 @@ def variables(par: f.Par) -> Iterator[f.Var]:
 
 
 def looks(op: f.Op) -> bool:
-    """True if an operation looks at elements: not for views and lengths, which cost nothing."""
+    """True if an operation looks at elements: not for views and lengths, which cost nothing, and not for zeros in place
+    of null."""
+    if op.op == "acc_zeros":
+        return False
     if op.op == "index":
         return rank_of(op.args[0].ty) == len(op.args) - 1
     row = OPS[op.op]

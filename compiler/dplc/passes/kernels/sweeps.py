@@ -21,14 +21,16 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.types import nothing
 from dplc.flat.walk import every, rhs_mentions, supply_for, with_binds, with_blocks, with_body, with_inner, with_rhs
+from dplc.passes.kernels.added import added
 from dplc.passes.kernels.device import Devices
 from dplc.passes.kernels.kept_sums import KeptSums
+from dplc.passes.kernels.running import running
 from dplc.passes.kernels.totals import totals
 from dplc.passes.parallel.join import Joiner, is_check, own_reads
 
 
 def sweeps(program: f.Program) -> f.Program:
-    program = totals(program)
+    program = running(added(totals(program)))
     supply, devices = supply_for(program), Devices(program)
     return replace(program, fns={name: _function(fn, devices, supply) for name, fn in program.fns.items()})
 

@@ -50,14 +50,22 @@ def compares(body: f.Block) -> bool:
 
 
 def is_cut_off(rhs: f.Rhs) -> bool:
-    return isinstance(rhs, f.Op) and rhs.op in EXCESS and rhs.args[0].ty == f.I64
+    return excess(rhs) is not None and isinstance(rhs, f.Op) and rhs.args[0].ty == f.I64
 
 
 def is_boolean(bind: f.Bind) -> bool:
     return len(bind.vars) == 1 and bind.vars[0].ty == f.BOOL
 
 
-EXCESS = {"max": "lt", "min": "gt"}  # how a number that is cut off compares with the limit
+def excess(rhs: f.Rhs) -> str | None:
+    """How a number that is cut off compares with the limit."""
+    match rhs:
+        case f.Op("max"):
+            return "lt"
+        case f.Op("min"):
+            return "gt"
+        case _:
+            return None
 
 
 @node
@@ -147,7 +155,7 @@ class _Ranges:
     def cut(self, var: f.Var, op: f.Op) -> None:
         """Notes a number that is cut off at one value of an index."""
         for number, limit in (op.args, op.args[::-1]):
-            asked = replace(op, op=EXCESS[op.op], args=(number, limit))
+            asked = f.Op(excess(op) or op.op, (number, limit), op.attrs, op.span)
             equality = None if isinstance(number, f.Const) else self.equality(asked)
             if equality is not None and equality.op == "eq":
                 self.cuts[var.name] = Cut(self.made(equality, f.BOOL), limit, number)

@@ -180,8 +180,7 @@ class Server:
         return CAPABILITIES
 
     def on_launch(self, arguments: dict) -> tuple:
-        out: Any = Output(self)
-        debugger = loaded(str(arguments["program"]), [str(a) for a in arguments.get("args", [])], out)
+        debugger = loaded(str(arguments["program"]), [str(a) for a in arguments.get("args", [])], Output(self))
         debugger.log = lambda text: self.event("output", category="console", output=f"{text}\n")
         debugger.start()
         self.debugger = debugger

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
 
 import click
 from dpl.debug.breakpoints import Refused
 from dpl.debug.debugger import Debugger
+from dpl.eval.machine.outside import Writable
 from dpl.garbage import collecting
 from dpl.syntax.load import read
 
@@ -25,7 +25,7 @@ from dplc.tools.run import STDIN, text_of
 CODES = {"R0601": "nonfinite"}  # what raises it
 
 
-def loaded(file: str, args: Sequence[str], out: TextIO) -> Debugger:
+def loaded(file: str, args: Sequence[str], out: Writable) -> Debugger:
     """The debugger for a program that prints to `out`.  Raises DplError if it does not parse or check."""
     context = Context()
     program = compile_to("check", text_of(file, None), context)[1]

@@ -67,7 +67,7 @@ def stack(debugger: Debugger) -> str:
     if len(frames) > MOST_FRAMES:
         lines.append(f"  ... {len(frames) - MOST_FRAMES} more")
     lines += continuations(debugger)
-    return "\n".join(lines) or "the program has not started"
+    return "\n".join(lines) or f"the program has {'ended' if debugger.run.ended else 'not started'}"
 
 
 def tail_calls(places: Sequence[Place]) -> list[str]:
