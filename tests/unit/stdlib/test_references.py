@@ -16,7 +16,8 @@ EXAMPLE = re.compile(r"^-- Example: `(.*)` is (.*)\.$", re.MULTILINE)
 PUBLIC = re.compile(r"^let (?:rec )?(?!rec\b)([a-z]\w*'*)", re.MULTILINE)
 MATHEMATICS = ("dist", "fft", "interp", "ode", "quad", "root", "sparse", "special", "stats", "transform")
 COMPILED = (*MATHEMATICS, "array", "list", "map", "option", "result", "set", "string")
-DOCUMENTED = (*MATHEMATICS, "ad", "linalg", "map", "nn", "optim", "option", "prob", "random", "result", "set", "tensor")
+FILES = ("bytes", "data", "json", "safetensors", "tree")  # the examples of these leave out what reads and writes files
+INCOMPLETE = (*FILES, "mpi", "plot", "prelude", "sys")
 
 FACTS = """
 let check (what : string) (f : float -> float) (x : float) : unit =
@@ -303,7 +304,7 @@ def test_examples_of_the_library(dpl, module: str) -> None:
         for name in PUBLIC.findall(text)
         if not any(re.search(rf"\b{module.title()}\.{name}(?![\w'])", call) for call, _ in examples)
     ]
-    assert not missing or module not in DOCUMENTED
+    assert not missing or module in INCOMPLETE
     for engine in ("interp", "native") if module in COMPILED else ("interp",):
         got = printed(dpl, (engine,), [f"do print ({call})" for call, _ in examples])
         for (call, want), value in zip(examples, got, strict=True):
