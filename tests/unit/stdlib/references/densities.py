@@ -69,6 +69,11 @@ def cauchy_cdf(location: mp.mpf, scale: mp.mpf, x: mp.mpf) -> mp.mpf:
     return mp.acot(-(x - location) / scale) / mp.pi + (1 if x > location else 0)
 
 
+def least_gamma_quantile(a: mp.mpf, rate: mp.mpf, q: mp.mpf) -> mp.mpf:
+    """Where exp (-rate x) is 1."""
+    return (q * mp.gamma(a + 1)) ** (1 / a) / rate
+
+
 def cauchy_quantile(location: mp.mpf, scale: mp.mpf, q: mp.mpf) -> mp.mpf:
     return location - scale * mp.cot(mp.pi * q)
 
@@ -148,6 +153,7 @@ MORE: list[tuple[str, str, Callable, list[tuple]]] = [
     ),
     ("cdf", "Cauchy", cauchy_cdf, [(1, 2, -1e10), (1, 2, -3), (1, 2, 30)]),
     ("quantile", "Cauchy", cauchy_quantile, [(1, 2, 1e-30), (1, 2, 1e-5), (1, 2, 0.9999)]),
+    ("quantile", "Gamma", least_gamma_quantile, [(2**-6, 1, 2**-16), (2**-6, 1, 2**-15)]),
     ("cdf_discrete", "Binomial", binomial_cdf, [(1000000, 1e-6, 0), (1000000, 1e-6, 2), (40, 0.25, 9)]),
     ("entropy", "Gamma", gamma_entropy, [(0.5, 1.5), (25, 1.5), (1e6, 1.5)]),
     ("entropy", "Beta", beta_entropy, [(0.5, 2), (30, 40), (1e5, 2e5)]),
