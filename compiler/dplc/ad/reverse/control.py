@@ -189,12 +189,27 @@ class Loop:
         inits = [atom_of(exits[k], state.ty) for k, state in zip(carried, states, strict=True)]
         inits += [scope.current(node) for node in inner.touched]
         loop = f.For(back, count, (*states, *inner.state), tuple(inits), body)
-        outs = scope.b.bind([i.ty for i in inits], loop, "c")
+        outs = [scope.b.fresh("c", i.ty) for i in inits]
+        scope.b.binds.append(self.undone(f.Bind(tuple(outs), loop)))
         for node, out in zip(inner.touched, outs[len(states) :], strict=True):
             came = scope.get(node), inner.parts[node]
             scope.set(node, after_loop(scope.b, out, either(came), count, came))
         for k, out, n, zeros in zip(carried, outs, nexts, begin, strict=False):
             scope.add(sources[k], after_loop(scope.b, out, max(zeros, either([n])), count, (exits[k], n)))
+
+    def undone(self, bind: f.Bind) -> f.Bind:
+        """The backward loop, which also gives back the states that are overwritten (`reverse/overwritten.py`)."""
+        made, back = self.rhs, bind.rhs
+        assert isinstance(back, f.For)
+        vars_, state, inits, results = bind.vars, back.state, back.inits, back.body.results
+        for k in self.reverse.overwritten.states(self.bind):
+            init, end = made.inits[k], made.body.results[k]
+            assert isinstance(init, f.Var) and isinstance(end, f.Var)
+            if init.name not in self.reverse.overwritten.names:
+                init = f.Var(self.reverse.d.supply.fresh(init.name), init.ty)
+            vars_, state, inits = (*vars_, init), (*state, end), (*inits, self.bind.vars[k])
+            results = (*results, made.state[k])
+        return f.Bind(vars_, replace(back, state=state, inits=inits, body=f.Block(back.body.binds, results)))
 
     def collected(self, scope: Scope, inner: Inner, index: f.Var) -> None:
         """Adds the cotangent of this step's element of the collected array.  (Then the loop is itself part of a
