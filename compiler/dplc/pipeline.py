@@ -146,6 +146,8 @@ STAGES = (
           "dplc.passes.parallel.columns:columns"),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
           "dplc.passes.simplify.nan_guards:branch_on_nan_guards"),
+    Stage("recursion_unrolling", FLAT, "small functions that call themselves several times have these calls inline",
+          "dplc.passes.recursion.recursion_unrolling:recursion_unrolling"),
     Stage("sweeps", FLAT, "what a device does at once or keeps: both sweeps of points, sums that only points use",
           "dplc.pipeline:run_sweeps", True),
     Stage("outline", FLAT, "loops of what runs once become functions of their own, which are optimised",

@@ -164,3 +164,25 @@ def places(h: Hole) -> str:
                   )  # fmt: skip
     given = f"let ({s[0]}, {xs[0]}) = ({h()}, {h(xs[1])}) in"
     return f"let {at} = {made} in {given} {added}"
+
+
+@rule(2, is_vector)
+def swept(h: Hole) -> str:
+    """Elements are overwritten one after the other, by what all of them give; perhaps in a loop, perhaps two."""
+    n = h.ty.size
+    s, i, j, k, xs = (h.fresh(stem) for stem in ("s", "i", "j", "k", "xs"))
+    one = h.one(f"tanh ({s}[{j}] * {s}[{i}])", f"sin {s}[{j}] * {xs}[{j} % {n}]", f"{s}[{j}] * {s}[19 - {j}]",
+                f"if {j} = {i} then 0.0 else {s}[{j}] * {s}[{j}]")  # fmt: skip
+    mean = f"0.05 * sum [for {j} < 20 -> {one}]"
+    place = h.one(i, f"({i} * 7 + 3) % 20", f"19 - {i}")
+    step = h.one(
+        f"{{ {s} with [{place}] = {mean} }}",
+        f"{{ {s} with [{place}] = {s}[{i}] + {mean} * {xs}[{i} % {n}] }}",
+        f"let {s} = {{ {s} with [{place}] = {mean} }} in {{ {s} with [{i}] = cos {s}[{i}] * {mean} }}",
+        f"if {s}[{i}] > 0.2 then {{ {s} with [{place}] = {mean} }} else {s}",
+    )
+    sweep = f"loop {s} = {s} for {i} < {h.one('20', str(h.writer.below(4)))} do {step}"
+    whole = h.one(sweep, f"loop {s} = {s} for {k} < 2 do ({sweep})", f"loop {s} = {s} for {k} < 2 do 0.9 * ({sweep})")
+    read = h.one("", f" + {s}[{i}]")
+    long = f"[for {i} < 20 -> {xs}[{i} % {n}] * (1.0 - 0.04 * float {i})]"
+    return f"let {xs} = {h()} in let {s} = {long} in let {j} = {whole} in [for {i} < {n} -> {j}[{i}]{read}]"

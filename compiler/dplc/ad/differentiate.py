@@ -200,8 +200,12 @@ class Differentiation(Derivatives):
 
             return checkpoint(self, fn, made, active, wanted)
         earlier = set(self._reverse)
-        fns, work = self.program.fns, Reverse(self, self.graph(fn.name), active, wanted, step)
-        fns[made.fwd], fns[made.bwd], zeros = work.function(fn, made.fwd, made.bwd, f"res.{made.fwd}")
+        fns, graph, names = self.program.fns, self.graph(fn.name), (made.fwd, made.bwd, f"res.{made.fwd}")
+        work = Reverse(self, graph, active, wanted, step)
+        fns[made.fwd], fns[made.bwd], zeros = work.function(fn, *names)
+        if work.overwritten.names and not work.overwritten.needed(fns[made.bwd].body):
+            work = Reverse(self, graph, active, wanted, step, restores=False)
+            fns[made.fwd], fns[made.bwd], zeros = work.function(fn, *names)
         made.residual = fns[made.fwd].results[-1]
         more = self.wider(fn.name, (active, wanted), earlier)
         if more is None or self.boxed(f"res.{made.fwd}"):

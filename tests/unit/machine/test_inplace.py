@@ -105,3 +105,52 @@ def test_a_condition_that_prints_is_asked_once_a_step(capfd):
     rhs = f.While((k, s), (m.int(0), a), f.Block(tuple(cond), (more,)), f.Block(tuple(binds), after))
     m.numbers(m.bind(rhs, (f.I64, VECTOR))[1])
     assert agree(m.program(), capfd) == "0 1 2 7.0 7.0 1.0"
+
+
+def in_a_branch(m: Main, step, otherwise=None):
+    """A step that changes the array where i > 1 only; or in another way elsewhere."""
+
+    def both(i, s):
+        more = m.op("lt", (m.int(1), i))
+        with m.inside() as then:
+            a = step(i, s)
+        with m.inside() as other:
+            b = otherwise(i, s) if otherwise else s
+        return m.one(f.If(more, f.Block(tuple(then), (a,)), f.Block(tuple(other), (b,))), VECTOR)
+
+    return both
+
+
+def test_changes_in_a_branch_after_a_change(capfd):
+    m = Main()
+    a = m.build(m.int(4), lambda i: m.float(1.0), VECTOR)
+    b = changing(m, m.int(4), m.op("update", (a, m.float(9.0), m.int(0))), in_a_branch(m, bump(m)))
+    c = changing(m, m.int(4), m.op("update", (b, m.float(8.0), m.int(1))), in_a_branch(m, bump(m), bump(m)))
+    d = changing(m, m.int(2), m.op("update", (c, m.float(7.0), m.int(3))), in_a_branch(m, bump(m)))
+    for x in (a, b, c, d):
+        m.numbers(x)
+    assert agree(m.program(), capfd) == (
+        "1.0 1.0 1.0 1.0 9.0 1.0 2.0 2.0 10.0 9.0 3.0 3.0 10.0 9.0 3.0 7.0"
+    )
+
+
+def test_additions_in_a_branch(capfd):
+    m = Main()
+    first = m.op("acc_index", (f.Const(None, VECTOR), m.float(0.25), m.int(3), m.int(1)), rank=1)
+    a = changing(m, m.int(5), first, in_a_branch(m, lambda i, s: add(m, add(m, s, i), m.int(0))))
+    never = changing(m, m.int(2), f.Const(None, VECTOR), in_a_branch(m, lambda i, s: add(m, s, i)))
+    m.numbers(a)
+    m.number(m.op("is_null", (never,)))
+    m.numbers(changing(m, m.int(4), a, in_a_branch(m, lambda i, s: add(m, s, i), lambda i, s: s)))
+    m.numbers(a)
+    agree(m.program(), capfd)
+
+
+def test_a_branch_that_gives_another_array(capfd):
+    m = Main()
+    a = m.build(m.int(4), lambda i: m.float(1.0), VECTOR)
+    b = m.build(m.int(4), lambda i: m.float(2.0), VECTOR)
+    start = m.op("update", (a, m.float(9.0), m.int(0)))
+    m.numbers(changing(m, m.int(4), start, in_a_branch(m, bump(m), lambda i, s: b)))
+    m.numbers(b)
+    agree(m.program(), capfd)

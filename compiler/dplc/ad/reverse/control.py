@@ -214,13 +214,28 @@ class Loop:
         own = len(inits)
         inits += inner.inits()
         loop = f.For(back, count, (*states, *told.values(), *inner.states()), tuple(inits), body)
-        outs = scope.b.bind([i.ty for i in inits], loop, "c")
+        outs = [scope.b.fresh("c", i.ty) for i in inits]
+        scope.b.binds.append(self.undone(f.Bind(tuple(outs), loop)))
         inner.close(outs[own:], count)
         if isinstance(rhs, f.For):
             fill_over(self.reverse, scope, inner, index, count)
         marks = dict(zip(told, outs[len(states) :], strict=False))
         for k, out in zip(carried, outs, strict=False):
             scope.add(sources[k], after_loop(scope.b, out, marks.get(k), count, (exits[k], nexts[k])))
+
+    def undone(self, bind: f.Bind) -> f.Bind:
+        """The backward loop, which also gives back the states that are overwritten (`reverse/overwritten.py`)."""
+        made, back = self.rhs, bind.rhs
+        assert isinstance(back, f.For)
+        vars_, state, inits, results = bind.vars, back.state, back.inits, back.body.results
+        for k in self.reverse.overwritten.states(self.bind):
+            init, end = made.inits[k], made.body.results[k]
+            assert isinstance(init, f.Var) and isinstance(end, f.Var)
+            if init.name not in self.reverse.overwritten.names:
+                init = f.Var(self.reverse.d.supply.fresh(init.name), init.ty)
+            vars_, state, inits = (*vars_, init), (*state, end), (*inits, self.bind.vars[k])
+            results = (*results, made.state[k])
+        return f.Bind(vars_, replace(back, state=state, inits=inits, body=f.Block(back.body.binds, results)))
 
     def collected(self, scope: Scope, inner: Inner, index: f.Var) -> None:
         """Adds the cotangent of this step's element of the collected array.  (Then the loop is itself part of a

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dplc.ad.activity import Node, component
 from dplc.ad.reverse.branch import Branch
 from dplc.ad.reverse.control import Build, Call, Loop
-from dplc.ad.reverse.straight import Con, Op, Plain
+from dplc.ad.reverse.straight import Con, Op, Plain, Update
 from dplc.ad.reverse.tape import Reverse, Step, Tape
 from dplc.flat import term as f
 
@@ -18,7 +18,9 @@ def step(tape: Tape, bind: f.Bind) -> Step:
         return Plain(bind)
     match bind.rhs:
         case f.Op() as op:
-            return Op(reverse, op, bind.vars[0], tuple(reverse.seen_through(op.args)))
+            made = Op(reverse, op, bind.vars[0], tuple(reverse.seen_through(op.args)))
+            old = reverse.overwritten.updates.get(made.y.name)
+            return made if old is None else Update(made, tape.own(old))
         case f.TupMake(items):
             return renamed(reverse, bind, [node for item in items for node in reverse.nodes(item)])
         case f.TupGet(tup, index):

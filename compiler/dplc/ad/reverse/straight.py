@@ -80,6 +80,26 @@ class Op:
 
 
 @record
+class Update:
+    """An update that is undone: `old` is what it overwrites (`reverse/overwritten.py`)."""
+
+    step: Op
+    old: f.Var
+
+    def forward(self) -> list[f.Bind]:
+        array, _, *at = self.step.op.args
+        read = f.Op("index", (array, *at), self.step.op.attrs, self.step.op.span)
+        return [f.Bind((self.old,), read), *self.step.forward()]
+
+    def backward(self, scope: Scope) -> None:
+        self.step.backward(scope)
+        array, _, *at = self.step.op.args
+        assert isinstance(array, f.Var)
+        undone = f.Op("update", (self.step.y, self.old, *at), (("unchecked", True),), self.step.op.span)
+        scope.b.binds.append(f.Bind((array,), undone))
+
+
+@record
 class Con:
     reverse: Reverse
     y: f.Var

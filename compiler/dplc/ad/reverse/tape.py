@@ -25,6 +25,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives
 from dplc.ad.reverse import residuals
 from dplc.ad.reverse.cotangents import Scope
+from dplc.ad.reverse.overwritten import Overwritten, overwritten
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, by_sign, either, sent
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
@@ -112,13 +113,14 @@ class Tape:
 
 class Reverse:
     """The reversal of one function.  `active` and `wanted` are the leaves of its parameters and results with
-    cotangents.  `step_of` makes the step of a binding (`reverse/steps.py`)."""
+    cotangents.  `step_of` makes the step of a binding (`reverse/steps.py`).  It `restores` what loops overwrite."""
 
     def __init__(
         self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]],
-        step_of: Callable[[Tape, f.Bind], Step],
+        step_of: Callable[[Tape, f.Bind], Step], restores: bool = True,
     ) -> None:  # fmt: skip
         self.d = derivatives
+        self.restores = restores
         self.tangents = derivatives.tangents
         self.step_of = step_of
         self.active_params = active
@@ -133,6 +135,7 @@ class Reverse:
         self.makers: dict[str, f.Bind] = {}  # the bindings of variables
         self.sources: dict[Node, Node | None] = {}  # leaf of a tuple -> the same leaf of an item
         self.views: dict[str, f.Op] = {}  # rows and slices, of arrays that were only read since
+        self.overwritten = Overwritten()
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Zeros]]:
         """f.fwd, f.bwd, and the zeros of the accumulators that f.bwd returns.  The residual is a tuple.  It is of the
@@ -141,6 +144,8 @@ class Reverse:
         self.sizes, self.box = self.d.sizes.dims(fn), box
         self.changing = set(changing(fn.body))
         self.root = fn.name in self.d.roots
+        if self.restores:
+            self.overwritten = overwritten(fn, self.d.supply, self.is_active, self.root)
         tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, int_(1))
         scope = self.scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
         params = [node for p in fn.params for node in self.nodes(p) if node is not None]
@@ -193,6 +198,7 @@ class Reverse:
     ) -> tuple[list[f.Var], list[f.Bind]]:
         """The variables to keep, and the bindings to repeat (`residuals.choose`)."""
         price, reading = (lambda bind: self.price(tape, bind)), (lambda var: self.reading(tape, var))
+        given = {*given, *self.overwritten.names}
         kept, binds = residuals.choose(block, tape.names, given, tape.forward(), price, reading, there or {})
         names = {var.name for var in kept}
         self.kept |= names
@@ -220,6 +226,8 @@ class Reverse:
         """The cost of reading an array from outside of a tape again, for each step: it has to be kept until then.  One
         that may be updated is not, as the update would copy it."""
         home = self.home.get(var.name)
+        if var.name in self.overwritten.names:
+            return repeats.READ if self.repeats(tape, home) else None
         if home is None or var.ty in self.d.updated:
             return None
         made = self.makers.get(var.name)
@@ -231,6 +239,12 @@ class Reverse:
         if home.runs is Runs.POINTS:
             return repeats.READ
         return repeats.READ if self.as_long(tape, home, var) else repeats.FAR
+
+    def repeats(self, tape: Tape | None, home: Tape | None) -> bool:
+        """True if there is a loop from `tape` outwards to `home`."""
+        while tape is not None and tape is not home and tape.count == int_(1):
+            tape = tape.around
+        return tape is not None and tape is not home
 
     def as_long(self, tape: Tape, home: Tape, array: f.Var) -> bool:
         """True if a loop from `tape` outwards to `home` has as many steps as the array has elements; or, as far as is
@@ -327,6 +341,9 @@ class Reverse:
     def add(self, scope: Scope, atom: f.Atom, parts: Sequence[Part | None]) -> None:
         for node, part in zip(self.nodes(atom), parts, strict=True):
             scope.add(node, part)
+
+    def is_active(self, var: f.Var) -> bool:
+        return any(node in self.active for node in self.nodes(var))
 
     def packed(self, scope: Scope, atom: f.Atom) -> Part | None:
         """The cotangent in one piece; None if nothing has been added to it."""

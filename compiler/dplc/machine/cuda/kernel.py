@@ -152,7 +152,7 @@ class KernelEmitter(DeviceFunction):
         """Which of the arrays that points add to, by number, are the same after a point, and need no checks."""
         own = {index.name for level in self.kernel.levels for index, _ in level.par.space}
         accs = [(made.out.acc, made.value) for _, made in adds if made.out.acc is not None]
-        chains = inplace.chains_in(self.leaf.body, accs, own)
+        chains = [chain for chain in inplace.chains_in(self.leaf.body, accs, own) if chain.certain]
         for chain in chains:
             self.ready.update(chain.variables)
         return {chain.index for chain in chains}

@@ -6,6 +6,11 @@
 unique stays so as long as the body only reads elements of it, changes it and yields it.  So the check is done before
 the first step; the steps are plain stores, which LLVM can vectorise.  Straight code that changes one array many times
 checks it once.
+
+    a = for i < n state (s = a0) { t = if g { u = update s v i; yield u } else { yield s }; yield t }
+
+Where a step changes an array in some branches only, the loop may not need it to be unique at all: then nothing is
+checked if the array was changed just before the loop.
 """
 
 from __future__ import annotations
@@ -13,11 +18,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from dpl.node import node
+from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import mentions, names, rhs_mentions
+from dplc.flat.walk import every, mentions, names, rhs_mentions
 from dplc.machine.emit import arrays
 from dplc.machine.emit.emitter import Emitter
 from dplc.machine.llvm.writer import Values
@@ -26,11 +31,24 @@ from dplc.machine.llvm.writer import Values
 @node
 class Chain:
     """The `state` variable number `index`, and the variables that hold the same array during a step.  `dims` are its
-    lengths if it may be null before the loop."""
+    lengths if it may be null before the loop.  It is `certain` if every step changes the array."""
 
     index: int
     variables: tuple[str, ...]
     dims: tuple[f.Atom, ...]
+    certain: bool
+
+
+@node
+class Link:
+    """What becomes of an array in a binding: the variable that holds it afterwards, those that hold it inside, and the
+    operations that change it.  The binding mentions it so many times."""
+
+    after: str
+    inside: tuple[str, ...]
+    changes: tuple[f.Op, ...]
+    mentions: int
+    certain: bool
 
 
 def chains(loop: f.For | f.While) -> list[Chain]:
@@ -51,9 +69,9 @@ def chains_in(
         return []
     uses = Counter(mentions(body))
     uses.update(more)
-    inside = own | {var.name for bind in body.binds for var in bind.vars} | {var.name for var, _ in state}
-    links = {name: (change, bind.vars[0].name) for bind in body.binds for name, change in _changes(bind.rhs)}
-    more_than_read = uses - Counter(name for bind in body.binds for name in _read(bind.rhs))
+    inside = own | {var.name for bind in every(body) for var in bind.vars} | {var.name for var, _ in state}
+    links = {name: link for bind in body.binds for name, link in _links(bind)}
+    more_than_read = uses - Counter(name for bind in every(body) for name in _read(bind.rhs))
     found = [_chain(links, i, var, after, uses, more_than_read, inside) for i, (var, after) in enumerate(state)
              if isinstance(var.ty, f.Arr)]  # fmt: skip
     return [chain for chain in found if chain]
@@ -65,20 +83,63 @@ def _only_computes(rhs: f.Rhs) -> bool:
 
 
 def _chain(
-    links: dict[str, tuple[f.Op, str]], index: int, var: f.Var, after: f.Atom, uses: Counter[str],
-    more_than_read: Counter[str], inside: set[str],
+    links: dict[str, Link], index: int, var: f.Var, after: f.Atom, uses: Counter[str], more_than_read: Counter[str],
+    inside: set[str],
 ) -> Chain | None:  # fmt: skip
-    name, variables, dims = var.name, [], ()
+    name, variables, dims, certain = var.name, list[str](), (), False
     while name in links:
-        if more_than_read[name] != 1:
+        link = links[name]
+        if more_than_read[name] != link.mentions or any(uses[inner] != 1 for inner in link.inside):
             return None
-        variables.append(name)
-        change, name = links[name]
-        if OPS[change.op].accumulates:
-            dims = change.args[2 : 2 + change.attr("rank")]
+        variables += [name, *link.inside]
+        dims = next((op.args[2 : 2 + op.attr("rank")] for op in link.changes if OPS[op.op].accumulates), dims)
+        certain, name = certain or link.certain, link.after
     if not variables or uses[name] != 1 or after != f.Var(name, var.ty):
         return None
-    return None if inside & set(names(dims)) else Chain(index, tuple(variables), dims)
+    return None if inside & set(names(dims)) else Chain(index, tuple(variables), dims, certain)
+
+
+def _links(bind: f.Bind) -> Iterator[tuple[str, Link]]:
+    """The arrays that a binding changes, in all branches or in some."""
+    match bind.rhs:
+        case f.If(_, then, other):
+            for var, *ends in zip(bind.vars, then.results, other.results, strict=True):
+                if isinstance(var.ty, f.Arr) and (both := _branches((then, other), ends)) is not None:
+                    name, link = both
+                    yield name, replace(link, after=var.name)
+        case rhs:
+            for name, op in _changes(rhs):
+                yield name, Link(bind.vars[0].name, (), (op,), 1, True)
+
+
+def _branches(arms: Sequence[f.Block], ends: Sequence[f.Atom]) -> tuple[str, Link] | None:
+    """The array that the results `ends` of branches are, after changes in some of them."""
+    found = [_branch(arm, end.name) for arm, end in zip(arms, ends, strict=True) if isinstance(end, f.Var)]
+    (name, _), *others = found or [("", None)]
+    if len(found) < len(arms) or any(other != name for other, _ in others):
+        return None
+    links = [link for _, link in found if link is not None]
+    changes = tuple([op for link in links for op in link.changes])
+    if not changes:
+        return None
+    inside = tuple([inner for link in links for inner in link.inside])
+    count = sum(link.mentions for link in links) + len(found) - len(links)
+    return name, Link("", inside, changes, count, len(links) == len(found) and all(link.certain for link in links))
+
+
+def _branch(arm: f.Block, end: str) -> tuple[str, Link | None]:
+    """The array that the result `end` of a branch was before it; None if that does not change it."""
+    came = {link.after: (name, link) for bind in arm.binds for name, link in _links(bind)}
+    if end not in came:
+        return end, None
+    name, last = came[end]
+    inside, changes, certain = [end, *last.inside], [*last.changes], last.certain
+    while name in came:
+        (earlier, link), middle = came[name], name
+        inside += [middle, *link.inside]
+        changes += link.changes
+        certain, name, last = certain or link.certain, earlier, link
+    return name, Link(end, tuple(inside), tuple(changes), last.mentions, certain)
 
 
 def _changes(rhs: f.Rhs) -> list[tuple[str, f.Op]]:
@@ -102,18 +163,29 @@ def _read(rhs: f.Rhs) -> list[str]:
 
 
 def settled(binds: Sequence[f.Bind]) -> Iterator[str]:
-    """The arrays that are changed in straight code just after they were changed: they are unique and not null."""
+    """The arrays that are changed, by straight code or a loop, just after they were changed: they are unique and not
+    null."""
     fresh: set[str] = set()
     for bind in binds:
         change = next(iter(_changes(bind.rhs)), None)
         if fresh:
             uses = Counter(rhs_mentions(bind.rhs))
             uses.subtract(_read(bind.rhs))
-            if change and change[0] in fresh and uses[change[0]] == 1:
-                yield change[0]
+            yield from [name for name in _taken(bind.rhs) if name in fresh and uses[name] == 1]
             fresh -= {name for name, times in uses.items() if times}
         if change and not isinstance(change[1].args[1].ty, f.Arr):
             fresh.add(bind.vars[0].name)
+
+
+def _taken(rhs: f.Rhs) -> list[str]:
+    """The arrays that a right-hand side changes, or that loops begin with."""
+    match rhs:
+        case f.For() | f.While():
+            return list(names(rhs.inits))
+        case f.Par():
+            return list(names([out.target for out in rhs.outs if out.kind == "add" and out.target is not None]))
+        case _:
+            return [name for name, _ in _changes(rhs)]
 
 
 def ready(e: Emitter, ty: f.Arr, values: Values, dims: list[str]) -> Values:

@@ -37,7 +37,7 @@ def _for(e: BodyEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Values:
             e.put(kept.elem, values[len(types) :], e.w.element(kept.data, i, kept.size))
         return values[: len(types)]
 
-    found, inits = inplace.chains(loop), e.values(loop.inits)
+    found, inits = _chains(e, loop), e.values(loop.inits)
     if found:
         some = e.w.let(f"icmp sgt i64 {count}, 0")
         given = inits
@@ -46,11 +46,17 @@ def _for(e: BodyEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Values:
     return [*last, *(kept.values if kept else ())]
 
 
+def _chains(e: BodyEmitter, loop: f.For | f.While) -> list[inplace.Chain]:
+    return [chain for chain in inplace.chains(loop) if chain.certain or e.is_ready(loop.inits[chain.index])]
+
+
 def _ready(e: BodyEmitter, loop: f.For | f.While, found: list[inplace.Chain], inits: Values) -> Values:
     """The initial state, with the arrays that every step changes made unique."""
     state = list(inits)
     for chain in found:
         e.ready.update(chain.variables)
+        if e.is_ready(loop.inits[chain.index]):
+            continue
         ty = expect_type(f.Arr, loop.state[chain.index].ty)
         start = len(leaves(f.Tup(tuple(var.ty for var in loop.state[: chain.index]))))
         part = slice(start, start + len(leaves(ty)))
@@ -67,7 +73,7 @@ def _while(e: BodyEmitter, loop: f.While, variables: tuple[f.Var, ...]) -> Value
         def run(inits: Values) -> Values:
             return e.loop(types, inits, lambda s: _condition(e, loop, s), lambda s: _step(e, loop, s))
 
-        found = inplace.chains(loop)
+        found = _chains(e, loop)
         if not found:
             return run(inits)
         some = _condition(e, loop, inits)

@@ -18,7 +18,7 @@ from math import prod
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
-from dplc.flat.walk import names
+from dplc.flat.walk import every, names
 from dplc.machine.emit import arrays, inplace, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
@@ -142,17 +142,22 @@ class _Nest:
         return Array(row.elem, owner, data, tuple(self.counts))
 
     def changed_in_place(self) -> dict[int, inplace.Chain]:
-        """The accumulators that every point adds to in a straight line, by the numbers of the outs."""
+        """The accumulators that points add to and do nothing else with, by the numbers of the outs."""
         accs = [(k, out.acc) for k, (out, _) in enumerate(self.values) if out.acc is not None]
         own = {index.name for index, _ in self.leaf.space}
         found = inplace.chains_in(self.leaf.body, [(acc, self.leaf.body.results[k]) for k, acc in accs], own)
-        return {accs[chain.index][0]: chain for chain in found}
+        known = {accs[chain.index][0]: chain for chain in found}
+        return {k: chain for k, chain in known.items() if chain.certain or self.is_ready(k)}
+
+    def is_ready(self, k: int) -> bool:
+        target = self.values[k][0].target
+        return target is not None and self.e.is_ready(target)
 
     def adds_apart(self) -> bool:
         """True if no two points add to one place: each adds at its own indices only."""
         held = {name for chain in self.chains.values() for name in chain.variables}
         indices = {index for index, _ in self.leaf.space}
-        places = [bind.rhs.args[2:] for bind in self.leaf.body.binds
+        places = [bind.rhs.args[2:] for bind in every(self.leaf.body)
                   if isinstance(bind.rhs, f.Op) and held.intersection(names(bind.rhs.args[:1]))
                   and bind.rhs.op not in ("dim", "index")]  # fmt: skip
         known = all(k in self.chains for k, (out, _) in enumerate(self.values) if out.acc is not None)
@@ -171,6 +176,8 @@ class _Nest:
                 part, acc = self.part(k), self.values[k][0].acc
                 assert acc is not None
                 e.ready.update(chain.variables)
+                if self.is_ready(k):
+                    continue
                 dims = [e.one(n) for n in chain.dims]
                 state[part] = inplace.ready(e, expect_type(f.Arr, acc.ty), state[part], dims)
             return state

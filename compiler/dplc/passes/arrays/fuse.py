@@ -7,6 +7,10 @@
 Operations that read each other's elements at the same index join a *group*, which becomes one `Map`.  A group is open
 until another operation reads one of its arrays, or reads it at another index (lifted, or as a sum).  Then the group is
 emitted, just before its reader.  Arrays that only the group itself reads are never stored.
+
+A sum of cotangents (`acc_add`) joins a group as an elementwise operation where both are known not to be null: what is
+made is not, nor is what an elementwise operation has read.  So a backward step through a loop with arrays as state is
+one loop, too.
 """
 
 from __future__ import annotations
@@ -59,11 +63,13 @@ def terms_of(op: f.Op, name: str) -> Iterator[tuple[f.Var, f.Op]]:
 
 
 class _Fuser:
-    """One function; `uses` counts how often each of its variables is mentioned."""
+    """One function; `uses` counts how often each of its variables is mentioned, `solid` are the arrays that are known
+    not to be null at the current place."""
 
     def __init__(self, fn: f.Fn) -> None:
         self.uses = Counter(mentions(fn.body))
         self.count = 0
+        self.solid: set[str] = set()
 
     def fresh(self, hint: str, ty: f.Type) -> f.Var:
         self.count += 1
@@ -71,12 +77,36 @@ class _Fuser:
 
     def block(self, block: f.Block) -> f.Block:
         scope = _Scope(self)
+        found: set[str] = set()
         for position, bind in enumerate(block.binds):
             if not scope.join(position, bind):
                 scope.before(bind.rhs)
                 scope.binds.append(with_inner(bind, self.block))
+            if isinstance(bind.rhs, f.Op):
+                more = set(self.shown(bind.vars, bind.rhs)) - self.solid
+                self.solid |= more
+                found |= more
         scope.seal(None)
+        self.solid -= found
         return with_binds(block, scope.binds)
+
+    def is_solid(self, atom: f.Atom) -> bool:
+        return not isinstance(atom.ty, f.Arr | f.Data) or (isinstance(atom, f.Var) and atom.name in self.solid)
+
+    def is_elementwise(self, op: f.Op) -> bool:
+        return OPS[op.op].elementwise or (op.op == "acc_add" and all(map(self.is_solid, op.args)))
+
+    def shown(self, made: tuple[f.Var, ...], op: f.Op) -> Iterator[str]:
+        """The arrays that are not null once an operation is done.  The sum of one that may be null may be the state of
+        a loop that only adds to it, and stays a sum."""
+        if op.op == "acc_add":
+            there = self.is_elementwise(op)
+        else:
+            there = OPS[op.op].solid(op, self.is_solid)
+            if OPS[op.op].elementwise:
+                yield from (a.name for a in op.args if isinstance(a, f.Var) and isinstance(a.ty, f.Arr))
+        if there:
+            yield from (var.name for var in made if isinstance(var.ty, f.Arr))
 
 
 class _Scope:
@@ -112,9 +142,11 @@ class _Scope:
         row = OPS[op.op]
         if row.reduces:
             return self.join_sum(position, bind, op)
-        if not row.elementwise or not rank_of(bind.vars[0].ty):
+        if not self.fuser.is_elementwise(op) or not (rank := rank_of(bind.vars[0].ty)):
             return False
-        group = self.group(rank_of(bind.vars[0].ty), op.args, more=1)
+        if op.op == "acc_add" and not any(self.element(atom, rank) for atom in op.args):
+            return False
+        group = self.group(rank, op.args, more=1)
         group.members.append((position, bind.vars[0], op))
         self.open[bind.vars[0].name] = group
         return True

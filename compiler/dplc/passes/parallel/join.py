@@ -228,8 +228,20 @@ class Joiner:
         if not wanted or len(wanted) == len(bind.vars):
             return bind
         body = f.Block(par.body.binds, tuple([par.body.results[k] for k in wanted]))
-        outs = tuple([par.outs[k] for k in wanted])
-        return f.Bind(tuple([bind.vars[k] for k in wanted]), replace(par, body=body, outs=outs))
+        gone = [out for k, out in enumerate(par.outs) if k not in wanted]
+        variables = tuple([bind.vars[k] for k in wanted])
+        outs = self.overwriting(variables, [par.outs[k] for k in wanted], gone)
+        return f.Bind(variables, replace(par, body=body, outs=outs))
+
+    def overwriting(self, variables: tuple[f.Var, ...], outs: list[f.Out], gone: list[f.Out]) -> tuple[f.Out, ...]:
+        """The results, where arrays that those which are gone would have overwritten are overwritten by others."""
+        spare = [out.target for out in gone if out.kind == "keep" and out.target is not None]
+        for k, (var, out) in enumerate(zip(variables, outs, strict=True)):
+            fitting = [a for a in spare if a.ty == var.ty]
+            if out.kind == "keep" and out.target is None and not out.inner and fitting:
+                spare.remove(fitting[0])
+                outs[k] = replace(out, target=fitting[0])
+        return tuple(outs)
 
     # ---- two Pars
 

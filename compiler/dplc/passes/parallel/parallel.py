@@ -88,9 +88,10 @@ class _Fn:
     def body(self) -> f.Block:
         return self.block(self.fn.body)
 
-    def block(self, block: f.Block) -> f.Block:
-        """The block with its loops as Pars.  Backwards, as a Map may overwrite an input that is not used later."""
-        free = {var.name for bind in block.binds for var in bind.vars}
+    def block(self, block: f.Block, state: tuple[f.Var, ...] = ()) -> f.Block:
+        """The block with its loops as Pars.  Backwards, as a Map may overwrite an input that is not used later: what
+        the block has bound, or the `state` of the loop whose body it is."""
+        free = {var.name for vars_ in (state, *(bind.vars for bind in block.binds)) for var in vars_}
         free.difference_update(mentions(f.Block((), block.results)))
         pieces: list[tuple[f.Bind, ...]] = []
         for bind in reversed(block.binds):
@@ -109,8 +110,13 @@ class _Fn:
                 return (f.Bind(bind.vars, self.build(build)),)
             case f.For() as loop if (made := self.loop(bind, loop)) is not None:
                 return made
+            case f.For() | f.While() as loop:
+                return (with_rhs(bind, with_blocks(loop, lambda inner: self.inside(loop, inner))),)
             case rhs:
                 return (with_rhs(bind, with_blocks(rhs, self.block)),)
+
+    def inside(self, loop: f.For | f.While, block: f.Block) -> f.Block:
+        return self.block(block, loop.state if block is loop.body else ())
 
     def sum(self, args: tuple[f.Atom, ...], span: f.Span) -> f.Map:
         """The elementwise sum of two arrays that are there, as a Map."""
