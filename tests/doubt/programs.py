@@ -20,6 +20,7 @@ from doubt import (  # noqa: F401  (their rules)
     rowless,
     scalars,
     stencils,
+    zeros,
 )  # fmt: skip
 from doubt.scopes import FLOAT, PARAMETER, Declared, Scope, Ty, array, function, list_of, tuple_of
 from doubt.writer import Features, Hole, Writer, literal

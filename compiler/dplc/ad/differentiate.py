@@ -26,7 +26,7 @@ from dplc.ad.reverse.tape import Reverse
 from dplc.ad.reverse.wider import Leaves, by_wider, covers
 from dplc.ad.taken import takes_derivatives, without_rules
 from dplc.ad.tangents import shape_check
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, atom_of
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, sent
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
 from dplc.flat.walk import supply_for, with_binds, with_blocks, with_body, with_rhs
@@ -134,7 +134,7 @@ class Differentiation(Derivatives):
         if active:
             given = self.convert.to_tan(b, ad.args[1])
             cts = [given[i] for i in self.wanted_leaves(fn)]
-            accs = [atom_of(None, types[i - start]) for i in active]
+            accs = [sent(b, None, types[i - start]) for i in active]
             for i, out in zip(
                 active, b.call(made.bwd, (b.get(residual, 0), *cts, *accs), [a.ty for a in accs], ad.span), strict=True
             ):

@@ -7,7 +7,7 @@ import math
 import pytest
 from dplc.ad.builder import Builder
 from dplc.ad.rules.bulk import masked
-from dplc.ad.tangents.symbolic_zeros import Part
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part
 from dplc.flat import term as f
 from dplc.flat.interp import Machine
 from dplc.flat.verify import verify
@@ -19,7 +19,7 @@ def program() -> f.Program:
     supply = f.Supply()
     t, p = f.Var("t", f.F64), f.Var("p", f.F64)
     b = Builder(supply)
-    result = masked(b, Part(t), b.op("mul", t, p))
+    result = masked(b, Part(t, MAYBE_ZERO), b.op("mul", t, p))
     return f.Program({"f": f.Fn("f", (t, p), (f.F64,), b.block(result))})
 
 

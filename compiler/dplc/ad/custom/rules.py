@@ -23,7 +23,7 @@ from dplc.ad.builder import Builder
 from dplc.ad.custom import linearity
 from dplc.ad.derivatives import Derivatives, Forwarded, Reversed
 from dplc.ad.tangents import shape_check
-from dplc.ad.tangents.symbolic_zeros import Part, Zeros
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, signed
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 
@@ -47,6 +47,7 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
     else:
         (y, kept), slopes = along(d, b, rule.fn, fn.params, captured)
         outs = transpose(d, b, rule.pullback, (kept,), y, tangent, fn, result_like=x)
+    outs = [signed(b, Part(out), out.ty) for out in outs]
     chosen = [d.convert.add(b, outs[i], slopes[i]) if i in slopes else outs[i] for i in made.results]
     finish_forward(d, fn, made, b, given, (y,), chosen)
 
@@ -60,7 +61,7 @@ def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tup
     values = b.call(fn.name, fn.params, fn.results, fn.span)
     _, slopes = along(d, b, without_rule(d, fn), fn.params, list(given.items()), again=True)
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
-    finish_forward(d, fn, made, b, given, values, [slopes.get(i, zero(types[i])) for i in made.results])
+    finish_forward(d, fn, made, b, given, values, [slopes.get(i, signed(b, None, types[i])) for i in made.results])
 
 
 def given_tangents(d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[tuple[int, Zeros]]) -> dict[int, Part]:
@@ -84,7 +85,9 @@ def along(
     name = d.silent.name(made.name) if again else made.name
     values = b.call(name, given, (*fn.results, *(types[i] for i in made.results)), fn.span)
     width = len(fn.results)
-    return values[:width], dict(zip(made.results, values[width:], strict=True))
+    outs = [out if zeros is MAYBE_ZERO else signed(b, Part(out, zeros), out.ty)
+            for out, zeros in zip(values[width:], made.zeros, strict=True)]  # fmt: skip
+    return values[:width], dict(zip(made.results, outs, strict=True))
 
 
 def finish_forward(
@@ -127,6 +130,7 @@ def reverse(
         zeros = dict(wanted)
         cts = [Part(seeds[i], zeros[i]) if i in seeds else None for i in range(width(d, fn))]
         parts = transpose(d, back, name, params, params[-1], cts, fn, again=True)
+    parts = [signed(back, Part(part), part.ty) for part in parts]
     totals = {i: d.convert.add(back, acc, parts[i - start]) if i >= start else acc for i, acc in accs.items()}
     if side is not None:
         totals |= taken_back(back, side, back.get(param, 2 if rule.kind == "vjp" else len(fn.params)), seeds, accs)
@@ -275,7 +279,7 @@ def transpose(
     *_, result, residual = b.call(there, (*fixed, nothing), (*fn.results, made.residual), of.span)
     if result_like is not None:
         shape_check.check(d.convert, b, result, result_like, "rule_cotangent", of.span)
-    accs = [zero(leaves[i - start]) for i in active]
+    accs = [signed(b, None, leaves[i - start]) for i in active]
     args = (residual, *(part.atom for _, part, _ in wanted), *accs)
     for i, out in zip(active, b.call(made.bwd, args, [a.ty for a in accs], of.span), strict=True):
         outs[i - start] = out

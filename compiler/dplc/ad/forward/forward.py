@@ -25,15 +25,20 @@ from dplc.ad.tangents.symbolic_zeros import (
     ZERO_ELEMENTS,
     Part,
     Zeros,
-    absent_both,
-    absent_if,
+    absence,
+    after_branch,
     after_loop,
     atom_of,
+    by_sign,
     either,
+    end_of,
+    marks,
+    sent,
+    signed,
     together,
     whole,
 )
-from dplc.ad.tangents.types import zero
+from dplc.ad.tangents.symbolic_zeros import total as sum_of
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -60,11 +65,11 @@ class Forward:
         types = [leaf for p in fn.params for leaf in self.tangents.leaves(p.ty)]
         seeds = [b.fresh("d", types[i]) for i, _ in self.active]
         for (i, zeros), seed in zip(self.active, seeds, strict=True):
-            self.env[nodes[i]] = Part(seed, zeros)
+            self.env[nodes[i]] = by_sign(b, seed, zeros)
         self.block(b, fn.body)
         parts = [part for r in fn.body.results for part in self.parts(r)]
         leaves = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
-        outs = [atom_of(parts[i], leaves[i]) for i in results]
+        outs = [sent(b, parts[i], leaves[i]) for i in results]
         made = f.Fn(
             name, (*fn.params, *seeds, *self.extra), (*fn.results, *(a.ty for a in outs)),
             b.block(*fn.body.results, *outs), fn.label and f"derivative of {fn.label}", fn.span,
@@ -116,9 +121,15 @@ class Forward:
             return write(b, part)
         some = b.inner()
         parts = write(some, Part(part.atom, ZERO_ELEMENTS if isinstance(part.atom.ty, f.Arr) else MAYBE_ZERO))
-        nothing = f.Block((), tuple(zero(p.atom.ty) for p in parts))
-        vars_ = b.choose(b.op("is_null", part.atom), nothing, some.block(*(p.atom for p in parts)))
-        return [Part(v, MAYBE_ZERO) for v in vars_]
+        null = b.op("is_null", part.atom)
+        told = [marks([b, some], [None, p], null) for p in parts]
+        nothing = f.Block(
+            (), (*(end_of(0, [None, p], p.atom.ty) for p in parts), *(mark[0] for mark in told if mark))
+        )
+        vars_ = b.choose(null, nothing, some.block(*(p.atom for p in parts), *(mark[1] for mark in told if mark)))
+        more = iter(vars_[len(parts) :])
+        return [after_branch(b, var, next(more) if mark else None, null, [None, p])
+                for var, mark, p in zip(vars_, told, parts, strict=False)]  # fmt: skip
 
     # ---- bindings ------------------------------------------------------------------------------------------------
 
@@ -159,9 +170,7 @@ class Forward:
                 pass
 
     def con(self, b: Builder, data: str, tag: int, arg: f.Atom) -> f.Var:
-        part = self.packed(b, arg)
-        assert part is not None
-        leaves = self.tangents.unpack(b, part.atom)
+        leaves = [signed(b, *pair) for pair in zip(self.parts(arg), self.tangents.leaves(arg.ty), strict=True)]
         return self.convert.shut(b, self.tangents.mirror(data), tag, arg.ty, leaves)
 
     def call(self, b: Builder, call: f.Call, vars_: Sequence[f.Var]) -> None:
@@ -175,11 +184,11 @@ class Forward:
             return
         leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
         outs = [b.fresh("d", leaves[i][2]) for i in made.results]
-        args = (*call.args, *(part.atom for part in parts if part is not None), *self.extra)
+        args = (*call.args, *(sent(b, part, part.atom.ty) for part in parts if part is not None), *self.extra)
         b.binds.append(f.Bind((*vars_, *outs), f.Call(made.name, args, call.span)))
         for i, out, zeros in zip(made.results, outs, made.zeros, strict=True):
             var, k, _ = leaves[i]
-            self.env[(var.name, k)] = Part(out, zeros)
+            self.env[(var.name, k)] = by_sign(b, out, zeros)
 
     # ---- control -------------------------------------------------------------------------------------------------
 
@@ -201,14 +210,20 @@ class Forward:
         leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
         carried = [k for k in range(len(leaves)) if any(end[k] for end in ends)]
         outs = [b.fresh("d", leaves[k][2]) for k in carried]
+        came = {k: [end[k] for end in ends] for k in carried}
+        told = {k: mark for k in carried if (mark := marks(inners, came[k], cond))}
+        more = {k: b.fresh("a", mark[0].ty) for k, mark in told.items()}
         done = [
-            inner.block(*block.results, *(atom_of(end[k], leaves[k][2]) for k in carried))
-            for (block, _), inner, end in zip(blocks, inners, ends, strict=True)
+            inner.block(
+                *block.results,
+                *(end_of(i, came[k], leaves[k][2]) for k in carried),
+                *(mark[i] for mark in told.values()),
+            )
+            for i, ((block, _), inner) in enumerate(zip(blocks, inners, strict=True))
         ]
-        b.binds.append(f.Bind((*vars_, *outs), build(done)))
+        b.binds.append(f.Bind((*vars_, *outs, *more.values()), build(done)))
         for k, out in zip(carried, outs, strict=True):
-            came = [end[k] for end in ends]
-            self.env[(leaves[k][0].name, leaves[k][1])] = Part(out, either(came), absent_if(b, cond, came))
+            self.env[(leaves[k][0].name, leaves[k][1])] = after_branch(b, out, more.get(k), cond, came[k])
 
     def switch(self, b: Builder, switch: f.Switch, vars_: Sequence[f.Var]) -> None:
         tangent = self.packed(b, switch.scrutinee)
@@ -221,7 +236,7 @@ class Forward:
 
             def parts(some: Builder, part: Part) -> list[Part]:
                 opened = self.convert.open(some, part.atom, case.tag)
-                return [Part(leaf, MAYBE_ZERO) for leaf in self.tangents.unpack(some, opened)]
+                return [by_sign(some, leaf) for leaf in self.tangents.unpack(some, opened)]
 
             return lambda inner: self.set(payload, self.unless_null(inner, there, parts))
 
@@ -232,8 +247,9 @@ class Forward:
         blocks = [(case.body, opener(case)) for case in switch.cases]
         self.branches(b, vars_, blocks if switch.default is None else [*blocks, (switch.default, None)], build)
 
-    def loop(self, b: Builder, bind: f.Bind, doubtful: Sequence[int]) -> None:
-        """A loop with tangents of its varied state.  The `doubtful` leaves are known to become MAYBE_ZERO."""
+    def loop(self, b: Builder, bind: f.Bind, doubtful: Sequence[int], exact: bool = True) -> None:
+        """A loop with tangents of its varied state.  The `doubtful` leaves are known to become MAYBE_ZERO; not all of
+        these stay exact if `exact` is false."""
         rhs = bind.rhs
         assert isinstance(rhs, f.For | f.While)
         width = len(rhs.state)
@@ -241,33 +257,39 @@ class Forward:
         inits = [part for init in rhs.inits for part in self.parts(init)]
         carried = [k for k, (s, i, _) in enumerate(leaves) if (s.name, i) in self.varied]
         states = [b.fresh("d", leaves[k][2]) for k in carried]
+        told: dict[int, f.Var] = {}
         for k, state in zip(carried, states, strict=True):
             zeros = MAYBE_ZERO if k in doubtful else either([inits[k]])
-            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros)
+            if exact and zeros is MAYBE_ZERO and f.is_float(state.ty):
+                told[k] = b.fresh("a", f.BOOL)
+            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros, told.get(k))
         inner = b.inner()
         self.block(inner, rhs.body)
         nexts = [part for r in rhs.body.results[:width] for part in self.parts(r)]
         worse = [k for k in carried if either([nexts[k]]) > self.env[(leaves[k][0].name, leaves[k][1])].zeros]
+        still = exact and all(end is None or end.exact for k in carried for end in [nexts[k]])
         if worse and not doubtful:
-            return self.loop(b, bind, carried)  # again, with the weakest assumption
+            return self.loop(b, bind, carried, still)  # again, with the weakest assumption
+        if told and not still:
+            return self.loop(b, bind, doubtful, still)
         kept = self.kept(inner, rhs.body.results[width:])
         body = inner.block(
             *rhs.body.results[:width],
             *(atom_of(nexts[k], leaves[k][2]) for k in carried),
+            *(absence(inner, nexts[k]) for k in told),
             *rhs.body.results[width:],
             *kept,
         )
         outs = [b.fresh("d", leaves[k][2]) for k in carried]
-        loop = with_states(
-            rhs, states, [atom_of(inits[k], leaves[k][2]) for k in carried], body, rhs.collect + len(kept)
-        )
-        b.binds.append(f.Bind((*bind.vars[:width], *outs, *self.collected(b, bind, kept)), loop))
+        more = {k: b.fresh("a", f.BOOL) for k in told}
+        starts = [*(atom_of(inits[k], leaves[k][2]) for k in carried), *(absence(b, inits[k]) for k in told)]
+        loop = with_states(rhs, (*states, *told.values()), starts, body, rhs.collect + len(kept))
+        b.binds.append(f.Bind((*bind.vars[:width], *outs, *more.values(), *self.collected(b, bind, kept)), loop))
         self.split(b, bind, kept, loop.collect)
         for k, out in zip(carried, outs, strict=True):
             var = bind.vars[[s.name for s in rhs.state].index(leaves[k][0].name)]
-            zeros = self.env[(leaves[k][0].name, leaves[k][1])].zeros
             count = rhs.count if isinstance(rhs, f.For) else None
-            self.env[(var.name, leaves[k][1])] = after_loop(b, out, zeros, count, (inits[k], nexts[k]))
+            self.env[(var.name, leaves[k][1])] = after_loop(b, out, more.get(k), count, (inits[k], nexts[k]))
 
     def kept(self, b: Builder, items: Sequence[f.Atom]) -> list[f.Atom]:
         """The tangent of a collected tuple in one piece, if it has one."""
@@ -354,7 +376,8 @@ class Forward:
         if not OPS[op.op].derivative.chooses:
             return parts
         chosen = [Part(part.atom, MAYBE_ZERO, bulk.not_chosen(b, op, i, part, y)) for i, part in self.there(op)]
-        return [Part(p.atom, max(p.zeros, zeros_of_choice(y)), absent_both(b, chosen)) for p in parts]
+        absent = sum_of(b, parts[0].atom, chosen).absent if all(part.absent for part in chosen) else None
+        return [Part(p.atom, max(p.zeros, zeros_of_choice(y)), absent) for p in parts]
 
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """The tangent of a product of arrays."""
@@ -386,16 +409,16 @@ class Forward:
         for part in done[1:]:
             name = "acc_add" if total.nullable or part.nullable else "add"
             if name == "acc_add":
-                total, part = (Part(bulk.lift(b, p.atom, y), p.zeros) for p in (total, part))
-            absent = absent_both(b, (total, part))
-            total = Part(b.op(name, total.atom, part.atom), together(total.zeros, part.zeros), absent)
+                total, part = (p.alike(bulk.lift(b, p.atom, y), p.zeros) for p in (total, part))
+            total = sum_of(b, b.op(name, total.atom, part.atom), (total, part))
         return [self.lifted(b, total.atom, total, y, True)]
 
     def lifted(self, b: Builder, atom: f.Atom, of: Part, y: f.Var, now: bool) -> Part:
         """A contribution.  With `now`, it is lifted to the rank of `y` (otherwise a later sum may lift it)."""
         lower = rank_of(atom.ty) < rank_of(y.ty)
         zeros = ZERO_ELEMENTS if of.zeros is MAYBE_ZERO and rank_of(y.ty) and not of.nullable else of.zeros
-        return Part(bulk.lift(b, atom, y) if lower and now else atom, zeros, None if lower else of.absent)
+        made = bulk.lift(b, atom, y) if lower and now else atom
+        return Part(made, zeros) if lower else of.alike(made, zeros)
 
 
 def zeros_of_choice(y: f.Var) -> Zeros:

@@ -17,7 +17,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.branch_records import BranchRecords, fits
 from dplc.ad.reverse.cotangents import Inner, Scope, branch
 from dplc.ad.reverse.tape import Reverse, Tape
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, atom_of
+from dplc.ad.tangents.symbolic_zeros import NO_ZEROS, Part, by_sign, signed
 from dplc.flat import term as f
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import with_branches
@@ -83,11 +83,11 @@ class Branch:
         convert, tangents, tag = self.reverse.d.convert, self.reverse.tangents, rhs.cases[i].tag
         some = scope.b.inner()
         leaves = tangents.unpack(some, convert.open(some, part.atom, tag))
-        nothing = f.Block((), tuple(atom_of(None, leaf.ty) for leaf in leaves))
+        nothing = f.Block((), tuple(signed(some, None, leaf.ty) for leaf in leaves))
         there = scope.b.choose(scope.b.op("is_null", part.atom), nothing, some.block(*leaves))
         for target, leaf in zip(targets, there, strict=True):
             assert target is not None
-            scope.parts[target] = Part(leaf, MAYBE_ZERO)
+            scope.parts[target] = by_sign(scope.b, leaf)
         del scope.parts[node]  # uses of the scrutinee in the branch begin one of their own
         return node
 
@@ -99,7 +99,8 @@ class Branch:
         if not any(parts):
             return
         mirror = self.reverse.tangents.mirror(rhs.scrutinee.ty.name)
-        leaves = [None if part is None else part.atom for part in parts]
+        types = self.reverse.tangents.leaves(payload.ty)
+        leaves = [signed(scope.b, part, leaf) for part, leaf in zip(parts, types, strict=True)]
         made = self.reverse.d.convert.shut(scope.b, mirror, rhs.cases[i].tag, payload.ty, leaves)
         scope.add(node, Part(made, NO_ZEROS))
 

@@ -20,7 +20,19 @@ from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, after_loop, atom_of, either, together
+from dplc.ad.reverse.transpose import fill_over
+from dplc.ad.tangents.symbolic_zeros import (
+    MAYBE_ZERO,
+    ZERO_ELEMENTS,
+    Part,
+    absence,
+    after_loop,
+    atom_of,
+    by_sign,
+    either,
+    sent,
+    together,
+)
 from dplc.flat import term as f
 from dplc.flat.dims import inside
 from dplc.flat.ops.table import OPS
@@ -75,19 +87,25 @@ class Call:
         residual = self.tape.own(scope.b.fresh("res", made.residual))
         self.made = (made, residual)
         targets: list[Node] = [node for i in active if (node := nodes[i]) is not None]
-        first = [node not in targets[:k] for k, node in enumerate(targets)]
+        first = [node not in targets[:k] and not counted(scope.get(node)) for k, node in enumerate(targets)]
         accs = [
-            scope.current(node) if new else atom_of(None, scope.type(node))
+            sent(scope.b, scope.get(node) if new else None, scope.type(node))
             for node, new in zip(targets, first, strict=True)
         ]
-        args = (residual, *(part.atom for _, part in parts), *accs)
+        args = (residual, *(sent(scope.b, part, part.atom.ty) for _, part in parts), *accs)
         outs = scope.b.call(made.bwd, args, [scope.type(node) for node in targets], self.call.span)
         for node, new, out, zeros in zip(targets, first, outs, made.zeros, strict=True):
             old = scope.get(node)
             if new:
-                scope.set(node, Part(out, zeros if old is None else together(zeros, old.zeros)))
+                scope.set(node, by_sign(scope.b, out, zeros if old is None else together(zeros, old.zeros)))
             else:
-                scope.add(node, Part(out, zeros))
+                scope.add(node, by_sign(scope.b, out, zeros))
+
+
+def counted(part: Part | None) -> bool:
+    """True for a sum over a loop whose contributions are counted.  It does not go through a call, so that it is seen to
+    be a sum: what the call adds is added to it."""
+    return part is not None and part.count is not None
 
 
 @record
@@ -154,9 +172,9 @@ class Loop:
                 self.steps = self.body.home.own(scope.b.fresh("steps", f.I64))
             self.run(scope, doubtful=False)
 
-    def run(self, scope: Scope, doubtful: bool) -> None:
-        """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change.  If
-        they do, it is written again with the weakest assumption."""
+    def run(self, scope: Scope, doubtful: bool, exact: bool = True) -> None:
+        """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change, and
+        are `exact`.  If that is wrong, it is written again with a weaker assumption."""
         rhs, width = self.rhs, len(self.rhs.state)
         nodes = [node for s in rhs.state for node in self.reverse.nodes(s)]
         carried = {k: node for k, node in enumerate(nodes) if node is not None and scope.active(node)}
@@ -167,8 +185,10 @@ class Loop:
         inner = LoopScope(scope, frozenset(self.tape.names))
         states = [scope.b.fresh("c", scope.type(node)) for node in carried.values()]
         begin = [MAYBE_ZERO if doubtful else either([exits[k]]) for k in carried]
+        told = {k: scope.b.fresh("a", f.BOOL) for k, state, zeros in zip(carried, states, begin, strict=True)
+                if exact and zeros is MAYBE_ZERO and f.is_float(state.ty)}  # fmt: skip
         for k, state, zeros in zip(carried, states, begin, strict=True):
-            inner.add(targets[k], Part(state, zeros))
+            inner.add(targets[k], Part(state, zeros, told.get(k)))
         count = self.steps if isinstance(rhs, f.While) else rhs.count
         assert count is not None
         back = scope.b.fresh("j", f.I64)
@@ -178,24 +198,30 @@ class Loop:
         before.binds.append(f.Bind((index,), f.Op("sub", (last, back))))
         self.collected(scope, inner, index)
         self.tape.backward(inner)
-        nexts = [inner.get(node) for node in carried.values()]
-        if not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts, begin, strict=True)):
-            return self.run(scope, doubtful=True)
+        nexts = {k: inner.get(node) for k, node in carried.items()}
+        still = exact and all(end is None or end.exact for end in nexts.values())
+        worse = not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts.values(), begin, strict=True))
+        if worse or (told and not still):
+            return self.run(scope, doubtful or worse, still)
 
-        ends = [atom_of(n, state.ty) for n, state in zip(nexts, states, strict=True)]
-        body = inner.b.block(*ends, *(inner.parts[node].atom for node in inner.touched))
+        ends = [atom_of(n, state.ty) for n, state in zip(nexts.values(), states, strict=True)]
+        ends += [absence(inner.b, nexts[k]) for k in told]
+        body = inner.b.block(*ends, *inner.results())
         given = {index.name} if isinstance(rhs, f.For) else set[str]()
         body = self.body.finish(body, index, before.binds, given, {}, lambda _: False)
         inits = [atom_of(exits[k], state.ty) for k, state in zip(carried, states, strict=True)]
-        inits += [scope.current(node) for node in inner.touched]
-        loop = f.For(back, count, (*states, *inner.state), tuple(inits), body)
+        inits += [absence(scope.b, exits[k]) for k in told]
+        own = len(inits)
+        inits += inner.inits()
+        loop = f.For(back, count, (*states, *told.values(), *inner.states()), tuple(inits), body)
         outs = [scope.b.fresh("c", i.ty) for i in inits]
         scope.b.binds.append(self.undone(f.Bind(tuple(outs), loop)))
-        for node, out in zip(inner.touched, outs[len(states) :], strict=True):
-            came = scope.get(node), inner.parts[node]
-            scope.set(node, after_loop(scope.b, out, either(came), count, came))
-        for k, out, n, zeros in zip(carried, outs, nexts, begin, strict=False):
-            scope.add(sources[k], after_loop(scope.b, out, max(zeros, either([n])), count, (exits[k], n)))
+        inner.close(outs[own:], count)
+        if isinstance(rhs, f.For):
+            fill_over(self.reverse, scope, inner, index, count)
+        marks = dict(zip(told, outs[len(states) :], strict=False))
+        for k, out in zip(carried, outs, strict=False):
+            scope.add(sources[k], after_loop(scope.b, out, marks.get(k), count, (exits[k], nexts[k])))
 
     def undone(self, bind: f.Bind) -> f.Bind:
         """The backward loop, which also gives back the states that are overwritten (`reverse/overwritten.py`)."""
@@ -296,14 +322,14 @@ class Build:
         self.tape.backward(inner)
         if not inner.touched:
             return
-        body = inner.b.block(*(inner.parts[node].atom for node in inner.touched))
+        body = inner.b.block(*inner.results())
         results = zip(self.rhs.body.results, self.bind.vars, strict=True)
         arrays = {r.name: var for r, var in results if isinstance(r, f.Var)}
         body = self.body.finish(body, index, (), {index.name}, arrays, self.regular)
-        inits = tuple(scope.current(node) for node in inner.touched)
-        outs = scope.b.bind([i.ty for i in inits], f.For(index, self.rhs.count, tuple(inner.state), inits, body), "c")
-        for node, out in zip(inner.touched, outs, strict=True):
-            scope.set(node, Part(out, either([scope.get(node), inner.parts[node]])))
+        inits, states = tuple(inner.inits()), tuple(inner.states())
+        loop = f.For(index, self.rhs.count, states, inits, body)
+        inner.close(scope.b.bind([i.ty for i in inits], loop, "c"), self.rhs.count)
+        fill_over(self.reverse, scope, inner, index, self.rhs.count)
 
     def regular(self, var: f.Var) -> bool:
         """True for a number, and for an array whose lengths do not depend on the point: a row of an array of higher

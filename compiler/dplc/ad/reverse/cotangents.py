@@ -18,11 +18,13 @@ from dplc.ad.tangents.symbolic_zeros import (
     NO_ZEROS,
     ZERO_ELEMENTS,
     Part,
-    absent_both,
-    absent_if,
+    after_branch,
+    after_loop,
     atom_of,
-    either,
-    together,
+    contributions,
+    end_of,
+    marks,
+    total,
 )
 from dplc.ad.tangents.types import is_zero
 from dplc.flat import term as f
@@ -39,6 +41,7 @@ class Scope:
         self.active = active
         self.leaf = leaf
         self.parts: dict[Node, Part] = {}
+        self.filled: set[tuple[f.Atom, tuple[f.Atom, ...]]] = set()  # arrays, indices of parts without symbolic zeros
 
     def get(self, node: Node) -> Part | None:
         return self.parts.get(node)
@@ -57,8 +60,7 @@ class Scope:
         if old is None or is_zero(old.atom):
             self.set(node, part)
             return
-        total = self.d.convert.add(self.b, old.atom, part.atom)
-        self.set(node, Part(total, together(old.zeros, part.zeros), absent_both(self.b, (old, part))))
+        self.set(node, total(self.b, self.d.convert.add(self.b, old.atom, part.atom), (old, part)))
 
     def current(self, node: Node) -> f.Atom:
         """The current cotangent, or zero: passed to the next contributor."""
@@ -93,17 +95,44 @@ class Inner(Scope):
 
 
 class LoopScope(Inner):
-    """The body of a loop: a cotangent from outside that it touches becomes state."""
+    """The body of a loop: a cotangent from outside that it touches becomes state.  If that is a float that may be a
+    symbolic zero, its contributions are counted."""
 
     def __init__(self, parent: Scope, local: frozenset[str]) -> None:
         super().__init__(parent, local)
         self.state: list[f.Var] = []
+        self.counts: dict[Node, f.Var] = {}
 
     def first(self, node: Node) -> Part | None:
         before = self.parent.get(node)
         var = self.b.fresh("c", self.type(node))
         self.state.append(var)
-        return Part(var, MAYBE_ZERO if before is None else before.zeros)
+        if before is not None and before.zeros is not MAYBE_ZERO:
+            return Part(var, before.zeros)
+        if f.is_float(var.ty):
+            self.counts[node] = self.b.fresh("k", f.F64)
+        return Part(var, MAYBE_ZERO, count=self.counts.get(node))
+
+    def inits(self) -> list[f.Atom]:
+        """What the state is before the loop."""
+        counts = [contributions(self.parent.b, self.parent.get(node)) for node in self.counts]
+        return [*map(self.parent.current, self.touched), *counts]
+
+    def states(self) -> list[f.Var]:
+        return [*self.state, *self.counts.values()]
+
+    def results(self) -> list[f.Atom]:
+        """What the state is after a step."""
+        counts = [contributions(self.b, end) if (end := self.parts[node]).exact else count
+                  for node, count in self.counts.items()]  # fmt: skip
+        return [*(self.parts[node].atom for node in self.touched), *counts]
+
+    def close(self, outs: Sequence[f.Var], steps: f.Atom) -> None:
+        """Gives the cotangents after the loop, which are `outs`, to the parent."""
+        found = dict(zip(self.counts, outs[len(self.touched) :], strict=True))
+        for node, out in zip(self.touched, outs, strict=False):
+            ends = self.parent.get(node), self.parts[node]
+            self.parent.set(node, after_loop(self.parent.b, out, found.get(node), steps, ends))
 
 
 Write = Callable[[Inner], None]
@@ -120,15 +149,21 @@ def branch(
     touched = list(dict.fromkeys(node for inner in inners for node in inner.touched))
     if not touched:
         return
-    ends = [[inner.parts.get(node, scope.get(node)) for node in touched] for inner in inners]
+    scope.filled |= set.intersection(*(inner.filled for inner in inners))
+    ends = [[inner.parts.get(node, scope.get(node)) for inner in inners] for node in touched]
+    told = [marks([inner.b for inner in inners], came, cond) for came in ends]
     blocks = [
-        inner.b.block(*(atom_of(part, scope.type(node)) for part, node in zip(end, touched, strict=True)))
-        for inner, end in zip(inners, ends, strict=True)
+        inner.b.block(
+            *(end_of(i, came, scope.type(node)) for came, node in zip(ends, touched, strict=True)),
+            *(mark[i] for mark in told if mark),
+        )
+        for i, inner in enumerate(inners)
     ]
-    vars_ = scope.b.bind([scope.type(node) for node in touched], build(blocks), "c")
-    for k, (node, var) in enumerate(zip(touched, vars_, strict=True)):
-        came = [end[k] for end in ends]
-        scope.set(node, Part(var, either(came), absent_if(scope.b, cond, came)))
+    types = [*(scope.type(node) for node in touched), *(mark[0].ty for mark in told if mark)]
+    vars_ = scope.b.bind(types, build(blocks), "c")
+    more = iter(vars_[len(touched) :])
+    for node, var, mark, came in zip(touched, vars_, told, ends, strict=False):
+        scope.set(node, after_branch(scope.b, var, next(more) if mark else None, cond, came))
 
 
 def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> None:

@@ -13,7 +13,7 @@ from dplc.ad.reverse import transpose
 from dplc.ad.reverse.cotangents import Scope, if_there
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.rules import bulk as rules
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part
+from dplc.ad.tangents.symbolic_zeros import ZERO_ELEMENTS, Part, by_sign
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -74,7 +74,7 @@ class Op:
     def contribution(self, scope: Scope, i: int, part: Part, t: f.Atom) -> Part:
         """`t`, which is the contribution of `part` to operand `i`, with its zeros."""
         if not OPS[self.op.op].derivative.chooses:
-            return Part(t, part.part_of_sum(t.ty), part.absent)
+            return part.alike(t, part.part_of_sum(t.ty))
         zeros = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)).part_of_sum(t.ty)
         return Part(t, zeros, rules.not_chosen(scope.b, self.op, i, part, self.y))
 
@@ -117,4 +117,4 @@ class Con:
         assert self.con.arg is not None
         d = self.reverse.d
         leaves = d.tangents.unpack(scope.b, d.convert.open(scope.b, part.atom, self.con.tag))
-        self.reverse.add(scope, self.con.arg, [Part(leaf, MAYBE_ZERO) for leaf in leaves])
+        self.reverse.add(scope, self.con.arg, [by_sign(scope.b, leaf) for leaf in leaves])

@@ -26,7 +26,7 @@ from dplc.ad.derivatives import Derivatives
 from dplc.ad.reverse import residuals
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.overwritten import Overwritten, overwritten
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, either
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, by_sign, either, sent
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
@@ -154,11 +154,12 @@ class Reverse:
         accs = [scope.b.fresh("c", self.leaf[params[i]]) for i in self.active_params]
         seeds = [scope.b.fresh("c", types[i]) for i, _ in self.wanted]
         for i, acc in zip(self.active_params, accs, strict=True):
-            scope.set(params[i], Part(acc, MAYBE_ZERO))
+            scope.set(params[i], by_sign(scope.b, acc))
         for (i, zeros), seed in zip(self.wanted, seeds, strict=True):
-            scope.add(results[i], Part(seed, zeros))
+            scope.add(results[i], by_sign(scope.b, seed, zeros))
         tape.backward(scope)
-        body = scope.b.block(*(scope.current(params[i]) for i in self.active_params))
+        outs = [params[i] for i in self.active_params]
+        body = scope.b.block(*[sent(scope.b, scope.get(node), self.leaf[node]) for node in outs])
         kept, again = self.choose(body, tape)
         back = f.Block((*again, *body.binds), body.results)
         forward, value, param, back = self.residual(kept, tape.forward(), back)
@@ -172,7 +173,7 @@ class Reverse:
         )
         label = fn.label and f"reverse of {fn.label}"
         made_bwd = f.Fn(bwd, (param, *seeds, *accs), tuple(a.ty for a in accs), back, label, fn.span)
-        return made_fwd, made_bwd, [either([scope.get(params[i])]) for i in self.active_params]
+        return made_fwd, made_bwd, [either([scope.get(node)]) for node in outs]
 
     def residual(
         self, kept: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
@@ -257,6 +258,17 @@ class Reverse:
             long += inner.runs is Runs.POINTS and not isinstance(inner.count, f.Const)
             inner = inner.around
         return long >= len(lengths)
+
+    def length_is(self, array: f.Atom, k: int, count: f.Atom) -> bool:
+        """True if a dimension is known to be a number."""
+        made = self.makers.get(count.name) if isinstance(count, f.Var) else None
+        same: list[Dim | None] = [count]
+        match made.rhs if made is not None else None:
+            case f.Op("dim", (other,)) as op:
+                same.append(self.sizes.of(other, op.attr("k")))
+            case _:
+                pass
+        return self.sizes.of(array, k) in same
 
     def length(self, dim: Dim | None) -> Dim | None:
         """The dimension that a number is, if it was measured, give or take a constant."""

@@ -20,7 +20,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.rules import products
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Part, together
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, ZERO_ELEMENTS, Part, together
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
@@ -189,6 +189,8 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
     if f.is_float(leaf.elem):
         made = b.op("acc_index", current, ct.atom, *r.dims(a), *at, rank=leaf.rank)
         scope.set(node, Part(made, zeros))
+        if ct.zeros is NO_ZEROS:
+            fill(r, scope, a, at)
         return
     array = b.op("acc_zeros", current, *r.dims(a))
     before = b.op("index", array, *at, unchecked=True)
@@ -202,6 +204,28 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
         )
     total = r.d.convert.add_values(b, before, ct.atom)
     scope.set(node, Part(b.op("update", array, total, *at, unchecked=True), ZERO_ELEMENTS))
+
+
+def fill(r: Reverse, scope: Scope, a: f.Atom, at: tuple[f.Atom, ...]) -> None:
+    """Notes that there are numbers in the cotangent of `a`, or of its part at some indices, and no symbolic zeros."""
+    if at:
+        scope.filled.add((a, at))
+        *outer, last = at
+        count = r.sizes.of(a, len(outer))
+        if isinstance(last, f.Const) and isinstance(count, f.Const) and isinstance(count.value, int):
+            if all((a, (*outer, int_(k))) in scope.filled for k in range(count.value)):
+                fill(r, scope, a, tuple(outer))
+        return
+    (node,) = r.nodes(a)
+    assert node is not None
+    scope.set(node, Part(scope.b.op("acc_zeros", scope.current(node), *r.dims(a)), NO_ZEROS))
+
+
+def fill_over(r: Reverse, scope: Scope, step: Scope, index: f.Var, count: f.Atom) -> None:
+    """The same after a loop whose steps have the scope `step`, where it runs over all places."""
+    for a, at in step.filled:
+        if at[-1] == index and r.length_is(a, len(at) - 1, count):
+            fill(r, scope, a, at[:-1])
 
 
 def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:

@@ -12,7 +12,7 @@ from dpl.node import replace
 
 from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives, Reversed
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Zeros, atom_of
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, Zeros, sent, signed
 from dplc.flat import term as f
 
 Leaves = tuple[tuple[int, ...], tuple[tuple[int, Zeros], ...]]  # the active ones of parameters, the wanted of results
@@ -44,11 +44,17 @@ def by_wider(d: Derivatives, fn: f.Fn, made: Reversed, less: Leaves, wide: Rever
     ins = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
     b = Builder(d.supply)
     residual = b.fresh("res", wide.residual)
-    args = [seeds[i] if i in seeds else atom_of(None, outs[i]) for i, _ in more[1]]
-    args += [accs[i] if i in accs else atom_of(None, ins[i]) for i in more[0]]
+    asked = dict(less[1])
+    args = [received(b, seeds[i], asked[i], zeros) if i in seeds else sent(b, None, outs[i]) for i, zeros in more[1]]
+    args += [accs[i] if i in accs else sent(b, None, ins[i]) for i in more[0]]
     after = dict(zip(more[0], b.call(wide.bwd, (residual, *args), [ins[i] for i in more[0]], fn.span), strict=True))
     body = b.block(*[after[i] for i in less[0]])
     fns[made.bwd] = replace(fns[made.bwd], params=(residual, *given), body=body)
     made.residual = wide.residual
     zeros = dict(zip(more[0], wide.zeros, strict=True))
     return [zeros[i] for i in less[0]]
+
+
+def received(b: Builder, seed: f.Atom, less: Zeros, more: Zeros) -> f.Atom:
+    """A cotangent with the zeros `less` for a function that accepts `more`."""
+    return signed(b, Part(seed), seed.ty) if less is NO_ZEROS and more is MAYBE_ZERO else seed

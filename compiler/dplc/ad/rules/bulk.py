@@ -21,7 +21,7 @@ from dpl.prims import contribution
 from dpl.source import NOWHERE
 
 from dplc.ad.builder import Builder, World
-from dplc.ad.tangents.symbolic_zeros import Part
+from dplc.ad.tangents.symbolic_zeros import Part, absence
 from dplc.flat import term as f
 from dplc.flat.ops.row import Rule
 from dplc.flat.ops.table import OPS
@@ -65,7 +65,7 @@ def not_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None
     """The condition under which nothing of `t` is in the contribution of operand `i` of a row that chooses one of its
     operands; None if it is not known."""
     row = OPS[op.op].scalar
-    if not f.is_float(y.ty) or (t.has_zeros and t.absent is None):
+    if not f.is_float(y.ty):
         return None
     assert row is not None and row.linear is not None
     rule, world = row.linear[i], World(b, op.span)
@@ -77,7 +77,7 @@ def not_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None
         case _:
             return None
     others = cond if first == world.literal(0.0, t.atom) else b.op("not", cond)
-    return others if t.absent is None else b.op("or", others, t.absent)
+    return b.op("or", others, absence(b, t)) if t.has_zeros else others
 
 
 def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:
@@ -94,7 +94,7 @@ def masked(b: Builder, t: Part, part: f.Atom) -> f.Atom:
     """`part`, which is linear in `t`, but zero where `t` is a symbolic zero and `part` is NaN, as in 0.0 * inf.  (Where
     `part` is not NaN it stays, zero or not, so that its own derivative is also correct at t = 0.)"""
     nothing = World(b, NOWHERE).literal(0.0, t.atom)
-    absent = b.op("eq", t.atom, nothing) if t.absent is None else t.absent
+    absent = absence(b, t)
     return b.op("select", b.op("and", absent, b.op("ne", part, part)), nothing, part)
 
 

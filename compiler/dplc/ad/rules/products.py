@@ -16,7 +16,7 @@ from math import inf
 
 from dplc.ad.builder import Builder
 from dplc.ad.rules import bulk
-from dplc.ad.tangents.symbolic_zeros import Part
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part
 from dplc.flat import term as f
 from dplc.flat.masked import attribute, masked
 from dplc.flat.ops.convolutions import TRANSPOSED
@@ -95,7 +95,7 @@ def dot_cotangent(b: Builder, op: f.Op, i: int, ct: Part) -> f.Atom:
     if ct.has_zeros:
         part = bulk.masked(b, ct, part)
     if masked(op) >> (1 - i) & 1:
-        part = bulk.masked(b, Part(other), part)
+        part = bulk.masked(b, Part(other, MAYBE_ZERO), part)
     if masked(op) >> i & 1:
         term, nothing = b.op("mul", x, other), f.Const(ZERO, elem_of(x.ty))
         absent = b.op("and", b.op("eq", x, nothing), b.op("ne", term, term))

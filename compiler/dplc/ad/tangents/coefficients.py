@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dplc.ad.builder import Builder, int_
-from dplc.ad.tangents.convert import Conversions, positive
-from dplc.ad.tangents.types import zero
+from dplc.ad.tangents.convert import Conversions
+from dplc.ad.tangents.types import positive, zero
 from dplc.flat import term as f
 from dplc.flat.types import of_rank
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dplc.ad.builder import Builder
-from dplc.ad.tangents.types import Tangents, is_zero, zero
+from dplc.ad.tangents.types import Tangents, is_zero, positive, zero
 from dplc.flat import term as f
 from dplc.flat.show import show_type
-from dplc.flat.types import elem_of
 
 
 class Conversions:
@@ -145,7 +144,8 @@ class Conversions:
                 raise AssertionError(x.ty)
 
     def _element(self, b: Builder, value: f.Atom) -> f.Atom:
-        return self.tangents.pack(b, value.ty, self.to_tan(b, value))
+        given = self.to_tan(b, value)
+        return self.tangents.pack(b, value.ty, [positive(b, leaf) if f.is_float(leaf.ty) else leaf for leaf in given])
 
     def from_tan(self, b: Builder, leaves: Sequence[f.Atom | None], like: f.Atom, *more: f.Atom) -> f.Atom:
         """Leaves (None: zero) -> a tangent of the type and shape of `like`.  `more` is passed on to the conversion of
@@ -246,8 +246,3 @@ class Conversions:
     def shut(self, b: Builder, tan: f.Data, tag: int, ty: f.Type, leaves: Sequence[f.Atom | None]) -> f.Var:
         """A tangent of constructor `tag`, whose payload is a tangent of type `ty`."""
         return b.con(tan.name, tag, self.tangents.pack(b, ty, leaves))
-
-
-def positive(b: Builder, numbers: f.Atom) -> f.Atom:
-    """The numbers with 0.0 in place of -0.0: the zeros of a derivative are positive, whichever of them are symbolic."""
-    return numbers if isinstance(numbers, f.Const) else b.op("add", numbers, f.Const(0.0, elem_of(numbers.ty)))

@@ -5,9 +5,16 @@ derivative of a value that does not depend on the input: it contributes exactly 
 derivative.
 
 A symbolic zero that is known at compile time has no variable: its `Part` is `None`.  One that is known only at run
-time, as after a branch that did not touch a variable, is 0.0 for a float and null for an array or data.  A condition
-tells them apart where a float comes from one branch of an `if`, a loop, or `max` and the like (`Part.absent`).
-Elsewhere, if a tangent may be a symbolic zero, every zero in it is taken for a symbolic one.
+time, as after a branch that did not touch a variable, is 0.0 for a float and null for an array or data.  What tells a
+float that is a symbolic zero from a number is a condition, or a count of contributions:
+
+    if c { yield 2.0 * t } else { yield 0.0 }       absent: not c
+    for i < n state (s = 0.0, k = 0.0)              count: k, as sums in loops without an order stay such sums
+      ...; yield s + t, k + 1.0
+
+Results of branches and states of loops come with theirs; those that no product asks for are dead code.  In data, and
+between functions, a symbolic zero is -0.0, which sums leave as it is, and which numbers beside it never are (`signed`).
+Among the elements of an array, and in what is added to these, every zero that may be a symbolic one is taken for one.
 """
 
 from __future__ import annotations
@@ -19,8 +26,9 @@ from functools import reduce
 from dpl.node import node
 
 from dplc.ad.builder import Builder
-from dplc.ad.tangents.types import zero
+from dplc.ad.tangents.types import positive, zero
 from dplc.flat import term as f
+from dplc.flat.types import elem_of
 
 
 class Zeros(IntEnum):
@@ -36,12 +44,26 @@ NO_ZEROS, ZERO_ELEMENTS, MAYBE_ZERO = Zeros.NONE, Zeros.ELEMENTS, Zeros.WHOLE
 
 @node
 class Part:
-    """A leaf of a tangent or cotangent.  Where `absent` is given, a float is a symbolic zero if this condition is true,
-    and a number otherwise."""
+    """A leaf of a tangent or cotangent.  A float with MAYBE_ZERO is a symbolic zero if the condition `absent` is true,
+    or if `count` is 0.0.  If neither is given, it is taken for one if it is 0.0, or, as a multiple of a number `value`
+    that may be one, if this is 0.0.  `signed`: it is as in data."""
 
     atom: f.Atom
     zeros: Zeros = NO_ZEROS
     absent: f.Atom | None = None
+    count: f.Atom | None = None
+    value: f.Atom | None = None
+    signed: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """False for a float whose symbolic zeros are not told from numbers."""
+        known = self.zeros is NO_ZEROS or self.absent is not None or self.count is not None
+        return known or not f.is_float(self.atom.ty)
+
+    def alike(self, atom: f.Atom, zeros: Zeros) -> Part:
+        """Another part, which is a symbolic zero where this one is."""
+        return Part(atom, zeros, self.absent, self.count, self.value or (None if self.exact else self.atom))
 
     @property
     def nullable(self) -> bool:
@@ -79,26 +101,127 @@ def either(parts: Iterable[Part | None]) -> Zeros:
     return max((MAYBE_ZERO if p is None else p.zeros for p in parts), default=MAYBE_ZERO)
 
 
-def absent_if(b: Builder, cond: f.Atom | None, ends: Sequence[Part | None]) -> f.Atom | None:
-    """The condition under which a result of an `if` is a symbolic zero, if it is a float that one branch gives."""
+def absence(b: Builder, part: Part | None) -> f.Atom:
+    """The condition under which a float, or each element of an array, is a symbolic zero."""
+    if part is None or part.zeros is NO_ZEROS:
+        return f.Const(part is None, f.BOOL)
+    value = part.count or part.value or part.atom
+    return part.absent or b.op("eq", value, f.Const(0.0, elem_of(value.ty)))
+
+
+def contributions(b: Builder, part: Part | None) -> f.Atom:
+    """How many contributions a float has, 0.0 if it is a symbolic zero."""
+    if part is None or part.zeros is NO_ZEROS:
+        return f.Const(float(part is not None), f.F64)
+    return part.count or b.op("select", absence(b, part), f.Const(0.0, f.F64), f.Const(1.0, f.F64))
+
+
+def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
+    """A sum of parts, with its zeros."""
+    zeros = reduce(together, (part.zeros for part in parts))
+    if all(part.signed for part in parts):
+        return by_sign(b, atom)  # the sum of numbers that are not -0.0 is not, either
+    if zeros is NO_ZEROS or not f.is_float(atom.ty) or not all(part.exact for part in parts):
+        return Part(atom, zeros)
+    if any(part.count for part in parts):
+        return Part(atom, zeros, count=reduce(lambda x, y: b.op("acc_add", x, y), [contributions(b, p) for p in parts]))
+    conds = dict.fromkeys(absence(b, part) for part in parts)
+    return Part(atom, zeros, reduce(lambda x, y: b.op("and", x, y), conds))
+
+
+def marks(blocks: Sequence[Builder], ends: Sequence[Part | None], cond: f.Atom | None) -> list[f.Atom] | None:
+    """What the blocks of a branch on `cond` yield to tell whether a float that they end with is a symbolic zero; None
+    if that is not needed, or not known."""
     given = [end for end in ends if end is not None]
-    if cond is None or len(given) != 1 or given[0].has_zeros or not f.is_float(given[0].atom.ty):
+    if either(ends) is NO_ZEROS or not f.is_float(given[0].atom.ty) or not all(end.exact for end in given):
         return None
-    return cond if ends[0] is None else b.op("not", cond)
+    if by_branch(cond, ends) or same_mark(ends) or all_signed(ends):
+        return None
+    tell = contributions if any(end.count for end in given) else absence
+    return [tell(b, end) for b, end in zip(blocks, ends, strict=True)]
 
 
-def absent_both(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
-    """The condition under which a sum is a symbolic zero: that all its parts are; None if it is not known."""
-    conds = list(dict.fromkeys(part.absent for part in parts))
-    return None if None in conds else reduce(lambda x, y: b.op("and", x, y), filter(None, conds))
+def by_branch(cond: f.Atom | None, ends: Sequence[Part | None]) -> bool:
+    """True if the condition of a branch tells whether its result is a symbolic zero."""
+    return cond is not None and None in ends and all(end is None or end.zeros is NO_ZEROS for end in ends)
 
 
-def after_loop(b: Builder, out: f.Atom, zeros: Zeros, count: f.Atom | None, ends: Sequence[Part | None]) -> Part:
-    """A result of a loop, with its zeros.  `ends` are what it is after no step and after one or more of `count`."""
-    if count is None or ends[0] is not None or ends[1] is None:
+def same_mark(ends: Sequence[Part | None]) -> bool:
+    """True if several branches end with what was before them, as far as symbolic zeros go."""
+    found = {None if end is None or end.zeros is NO_ZEROS else (end.absent, end.count) for end in ends}
+    return len(ends) > 1 and len(found) == 1 and found != {None}
+
+
+def all_signed(ends: Sequence[Part | None]) -> bool:
+    """True if all that branches end with is as in data."""
+    return any(ends) and all(end is None or end.signed for end in ends)
+
+
+def end_of(k: int, ends: Sequence[Part | None], leaf: f.Type) -> f.Atom:
+    """What block `k` of a branch yields for a leaf."""
+    end = ends[k]
+    return f.Const(-0.0, leaf) if end is None and all_signed(ends) else atom_of(end, leaf)
+
+
+def after_branch(
+    b: Builder, out: f.Atom, mark: f.Atom | None, cond: f.Atom | None, ends: Sequence[Part | None]
+) -> Part:
+    """A result of a branch.  `mark` is what its blocks yield beside it."""
+    zeros = either(ends)
+    if mark is not None:
+        return Part(out, zeros, mark) if mark.ty == f.BOOL else Part(out, zeros, count=mark)
+    if zeros is NO_ZEROS or not f.is_float(out.ty):
         return Part(out, zeros)
-    mixed = ends[1].zeros is NO_ZEROS and f.is_float(out.ty)
-    return Part(out, zeros, b.op("le", count, f.Const(0, f.I64)) if mixed else None)
+    if cond is not None and by_branch(cond, ends):
+        return Part(out, zeros, cond if ends[0] is None else b.op("not", cond))
+    if same_mark(ends) and (same := ends[0]) is not None:
+        return Part(out, zeros, same.absent, same.count, signed=all_signed(ends))
+    return by_sign(b, out) if all_signed(ends) else Part(out, zeros)
+
+
+def after_loop(
+    b: Builder, out: f.Atom, mark: f.Atom | None, steps: f.Atom | None, ends: Sequence[Part | None]
+) -> Part:
+    """A result of a loop.  `ends` are what it is after no step and after one or more, `mark` the state beside it."""
+    before, after = ends
+    zeros = either(ends)
+    if zeros is NO_ZEROS or not f.is_float(out.ty):
+        return Part(out, zeros)
+    if steps is not None and after is not None and after.zeros is NO_ZEROS:
+        added = Part(out, zeros, b.op("le", steps, f.Const(0, f.I64)))
+        return added if before is None else total(b, out, (before, added))
+    if mark is None or not (after is None or after.exact):
+        return Part(out, zeros)
+    return Part(out, zeros, mark) if mark.ty == f.BOOL else Part(out, zeros, count=mark)
+
+
+SIGN_BITS = {"f64": ("u64", 63), "f32": ("u32", 31), "f16": ("u16", 15)}
+
+
+def signed(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
+    """The leaf as it is in data: a float that is a symbolic zero is -0.0, and no number is."""
+    if part is None or not f.is_float(leaf):
+        return f.Const(-0.0, leaf) if f.is_float(leaf) else atom_of(part, leaf)
+    if part.signed:
+        return part.atom
+    number = positive(b, part.atom) if part.exact else part.atom
+    return number if part.zeros is NO_ZEROS else b.op("select", absence(b, part), f.Const(-0.0, leaf), number)
+
+
+def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO) -> Part:
+    """A leaf that was in data, or between functions; there it is in this form only if `zeros` say that it may be a
+    symbolic zero."""
+    if zeros is not MAYBE_ZERO or not f.is_float(atom.ty):
+        return Part(atom, zeros)
+    assert isinstance(atom.ty, f.Num)
+    bits, sign = SIGN_BITS[atom.ty.name]
+    absent = b.op("eq", b.op("bitcast", atom, to=bits), f.Const(1 << sign, f.Num(bits)))
+    return Part(atom, zeros, absent, signed=True)
+
+
+def sent(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
+    """The leaf as it is between functions."""
+    return atom_of(part, leaf) if part is not None and part.zeros is not MAYBE_ZERO else signed(b, part, leaf)
 
 
 def atom_of(part: Part | None, leaf: f.Type) -> f.Atom:

@@ -18,7 +18,7 @@ from itertools import accumulate
 
 from dplc.ad.builder import UNIT, Builder
 from dplc.flat import term as f
-from dplc.flat.types import of_rank
+from dplc.flat.types import elem_of, of_rank
 
 
 class Tangents:
@@ -166,6 +166,13 @@ class Series(Tangents):
 def zero(leaf: f.Type) -> f.Const:
     """Zero of a leaf's type: 0.0, or null."""
     return f.Const(0.0 if f.is_float(leaf) else None, leaf)
+
+
+def positive(b: Builder, numbers: f.Atom) -> f.Atom:
+    """The numbers with 0.0 in place of -0.0: the zeros of a derivative are positive, whichever of them are symbolic."""
+    if isinstance(numbers, f.Const):
+        return zero(numbers.ty) if is_zero(numbers) else numbers
+    return b.op("add", numbers, f.Const(0.0, elem_of(numbers.ty)))
 
 
 def is_zero(atom: f.Atom) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Forwarded
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, ZERO_ELEMENTS, Zeros
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, ZERO_ELEMENTS, Part, Zeros, sent, signed
 from dplc.ad.tangents.types import zero
 from dplc.ad.taylor.jet import innermost, outermost
 from dplc.flat import term as f
@@ -90,11 +90,12 @@ def parted(b: Builder, xs: f.Var, zeros: Zeros) -> tuple[f.Atom, f.Atom, f.Atom]
     slope = some.op("index", full, int_(0), unchecked=True)
     short = some.op("slice", full, int_(0), count, unchecked=True)
     rest = innermost(some, some.op("slice", full, int_(1), some.op("dim", full, k=0), unchecked=True))
+    slope = sent(some, Part(slope, NO_ZEROS if zeros is NO_ZEROS else MAYBE_ZERO), slope.ty)
     there = (innermost(some, short), slope, some.op("mul", rest, numbers(some, count, 2, xs)))
     if zeros is not MAYBE_ZERO:
         b.binds += some.binds
         return there
-    nothing = f.Block((), tuple(zero(a.ty) for a in there))
+    nothing = f.Block((), tuple(signed(b, None, a.ty) for a in there))
     short, slope, rates = b.choose(b.op("is_null", xs), nothing, some.block(*there))
     return short, slope, rates
 

@@ -133,11 +133,11 @@ class _Brancher:
         if both is None or both.op != "and":
             return None
         absent, odd = (self.defs.get(a.name) if isinstance(a, f.Var) else None for a in both.args)
-        if absent is None or odd is None or (odd.op, *odd.args) != ("ne", part, part):
+        if odd is None or (odd.op, *odd.args) != ("ne", part, part):
             return None
-        if not (OPS[absent.op].elementwise and OPS[absent.op].pure):  # it is computed in the branch
-            return None
-        return Guard(absent, part)
+        if absent is None or not (OPS[absent.op].elementwise and OPS[absent.op].pure):
+            absent = f.Op("and", (both.args[0], f.Const(True, f.BOOL)))  # it is known before, as a state of a loop
+        return Guard(absent, part)  # it is computed in the branch
 
     def alone(self, binds: list[f.Bind], guards: dict[str, Guard]) -> list[f.Bind]:
         """Each guard has its own branch."""
