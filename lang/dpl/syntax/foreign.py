@@ -58,6 +58,8 @@ TYPE_WORDS = {
     "auto": "_",
 }  # fmt: skip
 
+COMPOSED = "functions are composed by  fun x -> f (g x)"
+
 OPERATORS = {
     "==": "equality is written  a = b",
     "===": "equality is written  a = b",

@@ -8,7 +8,7 @@ from dpl.diagnostics import Diagnostic, Edit
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax.brackets import begins_declaration
-from dpl.syntax.foreign import LAMBDA, STARTS, TYPE_WORDS, WORDS, table
+from dpl.syntax.foreign import COMPOSED, LAMBDA, STARTS, TYPE_WORDS, WORDS, table
 from dpl.syntax.lexer import Token
 from dpl.syntax.place import Place
 
@@ -127,6 +127,8 @@ def _number_without_digit(place: Place) -> Diagnostic | None:
 def _after_dot(place: Place) -> Diagnostic | None:
     if place.before.kind != "DOT":
         return None
+    if place.token.kind in ("QLOWER", "LPAR") and place.token.start > place.before.end:
+        return place.error("E0106", "`.` composes no functions", COMPOSED, at=place.span(place.before))
     match place.token.kind:
         case "LPAR" if place.tokens[place.number - 2].kind == "UPPER":
             module, helps = place.tokens[place.number - 2].value, ("name it there:  let plus = ( + )",)

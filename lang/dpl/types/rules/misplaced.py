@@ -48,7 +48,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
     order = exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
-    return order or of_library(cx, name)
+    forgotten = given[i] == "Fn" and type(wanted) is not ty.Fn  # of an argument: the call of it needs one more
+    return order or ("" if forgotten else of_library(cx, name))
 
 
 def of_library(cx: Context, name: str) -> str:
