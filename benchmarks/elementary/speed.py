@@ -14,10 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "lang"), str(ROOT / "compiler")]
 
-import llvmlite.binding as llvm  # noqa: E402, TID251
 import numpy as np  # noqa: E402
 from dpl.prims import elementary  # noqa: E402
-from dplc.machine.llvm import target  # noqa: E402
+from dplc.machine.llvm import api, target  # noqa: E402
 from dplc.machine.llvm.types import SCALARS  # noqa: E402
 from dplc.machine.object.assemble import assemble, module  # noqa: E402
 from dplc.machine.runtime.library import library  # noqa: E402
@@ -52,12 +51,10 @@ done:
 def compiled(names: list[str]) -> Callable[[str], Callable]:
     symbols = [f"{name}.{ty}" for name in names for ty in ("f64", "f32")]
     text = "".join(loop(*symbol.split(".")) for symbol in symbols)
-    builder = llvm.JITLibraryBuilder().add_object_img(assemble(module(text + library(text)))).add_current_process()
-    for symbol in symbols:
-        builder.export_symbol(symbol)
-    tracker = builder.link(llvm.create_lljit_compiler(target.host()), "speed")
+    elements = [(api.OBJECT, assemble(module(text + library(text)))), api.PROCESS]
+    linked = api.Linked(api.Jit(target.host()), "speed", elements, symbols)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    return lambda symbol: lambda *args: kind(tracker[symbol])(*args)
+    return lambda symbol: lambda *args: kind(linked.addresses[symbol])(*args)
 
 
 def least(runs: list[Callable[[], object]], times: int) -> list[float]:

@@ -25,17 +25,17 @@ from importlib.machinery import (
     SOURCE_SUFFIXES,
     ExtensionFileLoader,
     FileFinder,
+    ModuleSpec,
     SourceFileLoader,
     SourcelessFileLoader,
 )
-from importlib.util import MAGIC_NUMBER, spec_from_file_location
+from importlib.util import MAGIC_NUMBER
 
 from dpl.system import entries
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from importlib.machinery import ModuleSpec
     from types import CodeType, ModuleType
     from typing import Any
 
@@ -62,15 +62,15 @@ class Pack:
         place = self.places.get(name)
         if place is None or stamp(place[0]) != place[1]:
             return None
-        return spec_from_file_location(name, place[0], loader=Loader(name, place[0]))
+        return packed(name, place[0], self.path)
 
     def code(self, name: str, source: str, when: Stamp | None) -> CodeType | None:
         """The bytecode of a module, if it is there, whole, and that of the source with this stamp."""
-        found, made_of, start, end, checksum = self.places.get(name, ("", None, 0, 0, b""))
+        found, made_of, start, end, control = self.places.get(name, ("", None, 0, 0, b""))
         if (found, made_of) != (source, when):
             return None
         data = self.content[start:end]
-        return marshal.loads(data) if entries.checksum(data) == checksum else None
+        return marshal.loads(data) if entries.control(data) == control else None
 
     def save(self) -> None:
         """Adds the modules that were found elsewhere, if there are many."""
@@ -82,7 +82,7 @@ class Pack:
                 os.unlink(self.path)
             end = appended(self.path, b"".join(parts)) - sum(map(len, parts))
             for (name, (source, when, _)), data in zip(self.others.items(), parts, strict=True):
-                self.places[name] = source, when, end, end + len(data), entries.checksum(data)
+                self.places[name] = source, when, end, end + len(data), entries.control(data)
                 end += len(data)
             entries.write(f"{self.path}-index", marshal.dumps(self.places))
 
@@ -107,6 +107,18 @@ class Loader(SourceFileLoader):
 
     def set_data(self, path: str, data: Any, *, _mode: int = 0) -> None:
         entries.write(entry(path), bytes(data))
+
+
+def packed(name: str, source: str, pack: str) -> ModuleSpec:
+    """As `spec_from_file_location`, which also finds out where Python would keep the bytecode: for hundreds of modules,
+    that takes as long as to check a small program."""
+    spec = ModuleSpec(name, Loader(name, source), origin=source)
+    spec.has_location = True
+    spec.cached = pack
+    folder, _, file = source.rpartition(os.sep)
+    if file == "__init__.py":
+        spec.submodule_search_locations = [folder]
+    return spec
 
 
 def mapped(path: str) -> mmap.mmap | bytes:

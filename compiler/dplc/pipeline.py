@@ -103,7 +103,7 @@ STAGES = (
           "dplc.pipeline:run_check", True),
     Stage("mono", MONO, "one copy for each type at which something is used", "dplc.pipeline:run_mono", True),
     Stage("cps", MONO, "shift and reset become functions: continuations are arguments",
-          "dplc.passes.control.cps:explicit_control"),
+          "dplc.pipeline:run_cps"),
     Stage("lambda_sets", SETS, "which functions can each arrow be?", "dplc.passes.closures.lambda_sets:solve"),
     Stage("lower", FLAT, "closures become data (defunctionalisation): first order from here on",
           "dplc.passes.lower.lower:lower"),
@@ -122,9 +122,9 @@ STAGES = (
     Stage("chosen_elements", FLAT, "the element that is the least, greatest or at an index found is computed again",
           "dplc.passes.arrays.chosen_elements:chosen_elements"),
     Stage("store_passing", FLAT, "references that derivatives flow through become places in a store",
-          "dplc.ad.stores.store_passing:pass_stores"),
+          "dplc.pipeline:run_store_passing"),
     Stage("differentiate", FLAT, "forward, reverse and Taylor mode, to any nesting",
-          "dplc.ad.differentiate:differentiate"),
+          "dplc.pipeline:run_differentiate"),
     Stage("constant_parameters", FLAT, "parameters that are the same constant in every call go",
           "dplc.passes.simplify.constant_parameters:constant_parameters"),
     Stage("tupling", FLAT, "calls that differ in some arguments only, such as directions, are one call",
@@ -163,6 +163,7 @@ SIDE_STAGES = (
           after="reference_counts"),
 )  # fmt: skip
 
+# The `run_` functions below import what a program may not need: that takes longer than to compile a small program.
 NAMES = tuple(stage.name for stage in STAGES)
 SIDE_NAMES = tuple(stage.name for stage in SIDE_STAGES)
 READABLE = tuple(stage.name for stage in STAGES if stage.gives.parse)  # stages whose dumps can be read back
@@ -207,16 +208,48 @@ def run_mono(program: Any, context: Context) -> Any:
     return monomorphise(program, exports=[export.entry for export in context.exports])
 
 
+def run_cps(mono: Any) -> Any:
+    if not mono.control:
+        return mono
+    from dplc.passes.control.cps import explicit_control
+
+    return explicit_control(mono)
+
+
+def run_store_passing(program: Any) -> Any:
+    from dplc.ad.taken import takes_derivatives
+
+    if not takes_derivatives(program):
+        return program
+    from dplc.ad.stores.store_passing import pass_stores
+
+    return pass_stores(program)
+
+
+def run_differentiate(program: Any) -> Any:
+    from dplc.ad.taken import takes_derivatives, without_rules
+
+    if not takes_derivatives(program):
+        return without_rules(program)
+    from dplc.ad.differentiate import differentiate
+
+    return differentiate(program)
+
+
 def run_sweeps(program: Any, context: Context) -> Any:
+    if not context.device:
+        return program
     from dplc.passes.kernels.sweeps import sweeps
 
-    return sweeps(program) if context.device else program
+    return sweeps(program)
 
 
 def run_place(program: Any, context: Context) -> Any:
+    if not context.device:
+        return program
     from dplc.passes.kernels.place import place
 
-    return place(program) if context.device else program
+    return place(program)
 
 
 def run_llvm(program: Any, context: Context) -> Any:

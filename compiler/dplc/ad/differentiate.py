@@ -8,6 +8,8 @@
 Innermost first: the derivatives inside a function are taken before it is differentiated (`body`).  So nested
 derivatives are derivatives of ordinary code, without perturbation confusion.  All derivatives are memoised
 (`ad/derivatives.py`).
+
+What only some derivatives need is imported where they do: most programs take gradients, without rules of their own.
 """
 
 from __future__ import annotations
@@ -17,26 +19,23 @@ from collections.abc import Sequence
 from dpl.node import replace
 
 from dplc.ad.builder import Builder, int_
-from dplc.ad.custom import checkpoint, rules
 from dplc.ad.derivatives import Derivatives, Forwarded, Mode, Reversed
-from dplc.ad.forward.forward import Forward
 from dplc.ad.primals import Primals, key_of
 from dplc.ad.reverse.steps import step
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.reverse.wider import Leaves, by_wider, covers
+from dplc.ad.taken import takes_derivatives, without_rules
 from dplc.ad.tangents import shape_check
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, atom_of
-from dplc.ad.taylor import custom_rules
-from dplc.ad.taylor.jet import Jet, variable
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
-from dplc.flat.walk import every, supply_for, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import supply_for, with_binds, with_blocks, with_body, with_rhs
 
 
 def differentiate(program: f.Program) -> f.Program:
     """The program without `Ad` and `Res`."""
-    if not any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body)):
-        return f.Program(program.fns, program.datas, main=program.main, exports=program.exports)
+    if not takes_derivatives(program):
+        return without_rules(program)
     out = replace(
         program, fns=dict(program.fns), datas=dict(program.datas), residuals={}, checkpoints=set(program.checkpoints),
         rules=dict(program.rules),
@@ -92,6 +91,8 @@ class Differentiation(Derivatives):
                 (y, *others), outs = self.beside(b, ad, self.first, ad.args[:-1], tangents)
                 self.rename(b, vars_, (y, self.convert.from_tan(b, outs, y), *others))
             case "jet":
+                from dplc.ad.taylor.jet import variable
+
                 *captured, order, x = ad.args
                 some = b.op("max", order, int_(1))  # at least 1: an empty array has no inner dimensions
                 given = (variable(b, some, x), some)
@@ -172,11 +173,17 @@ class Differentiation(Derivatives):
         self, fn: f.Fn, made: Forwarded, active: tuple[tuple[int, Zeros], ...], mode: Mode
     ) -> list[Zeros]:
         if fn.name in self.program.rules:
-            by_rule = rules.forward if mode is self.first else custom_rules.series
+            if mode is self.first:
+                from dplc.ad.custom.rules import forward as by_rule
+            else:
+                from dplc.ad.taylor.custom_rules import series as by_rule
             by_rule(self, fn, made, active)
             return [MAYBE_ZERO] * len(made.results)
-        transform = Forward if mode is self.first else Jet
-        work = transform(self, mode, self.graph(fn.name), active)
+        if mode is self.first:
+            from dplc.ad.forward.forward import Forward as Transform
+        else:
+            from dplc.ad.taylor.jet import Jet as Transform
+        work = Transform(self, mode, self.graph(fn.name), active)
         self.program.fns[made.name], zeros = work.function(fn, made.name, made.results)
         return zeros
 
@@ -184,10 +191,14 @@ class Differentiation(Derivatives):
         self, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Zeros], ...]
     ) -> list[Zeros]:
         if fn.name in self.program.rules:
-            rules.reverse(self, fn, made, active, wanted)
+            from dplc.ad.custom.rules import reverse
+
+            reverse(self, fn, made, active, wanted)
             return [MAYBE_ZERO] * len(active)
         if fn.name in self.program.checkpoints:
-            return checkpoint.checkpoint(self, fn, made, active, wanted)
+            from dplc.ad.custom.checkpoint import checkpoint
+
+            return checkpoint(self, fn, made, active, wanted)
         earlier = set(self._reverse)
         fns, work = self.program.fns, Reverse(self, self.graph(fn.name), active, wanted, step)
         fns[made.fwd], fns[made.bwd], zeros = work.function(fn, made.fwd, made.bwd, f"res.{made.fwd}")

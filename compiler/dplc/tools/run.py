@@ -69,11 +69,11 @@ def must_be_on_device() -> bool:
 def warn_again(program: Program) -> None:
     """Report the warnings of a program from the cache."""
     if program.warnings:
-        import pickle
+        from dpl.pickled import loads
 
         from dplc.tools.report import warn
 
-        warn(pickle.loads(program.warnings))
+        warn(loads(program.warnings))
 
 
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
@@ -264,10 +264,9 @@ def text_of(file: str | None, expression: str | None) -> Source:
 def compile_native(begun: Begun, context: Context, first: bool, may_be_interpreted: bool) -> Program | None:
     """The linked program, optimised or (unless `first`) quick, or None, with a warning, if it must be interpreted.  If
     it may not be, raises DplError."""
-    import pickle
-
     from dpl.diagnostics import Diagnostic, DplError
     from dpl.node import replace
+    from dpl.pickled import dumps
 
     from dplc.machine.run.linked import linked, quickly_linked
     from dplc.passes import NeedsInterpreter
@@ -282,7 +281,7 @@ def compile_native(begun: Begun, context: Context, first: bool, may_be_interpret
 
     try:
         program = made()
-        program.warnings = pickle.dumps(context.warnings) if context.warnings else b""
+        program.warnings = dumps(context.warnings) if context.warnings else b""
         return program
     except NeedsInterpreter as need:
         refusal = Diagnostic("W0219", f"native code does not know this: {need.reason}", need.span, helps=need.helps)

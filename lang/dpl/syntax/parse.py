@@ -13,7 +13,7 @@ from typing import Any
 from dpl.diagnostics import Diagnostic, DplError
 from dpl.node import replace
 from dpl.source import Source, Span
-from dpl.syntax import mistakes, pages, tree
+from dpl.syntax import pages, tree
 from dpl.syntax.automaton import Parser
 from dpl.syntax.brackets import Declarations, begins_declaration, too_deep, unbalanced
 from dpl.syntax.build import Builder
@@ -98,6 +98,8 @@ def _run(parser: Parser, tokens: list[Token]) -> tuple[Any, list[Diagnostic]]:
         failed = parser.feed(tokens, at)
         if failed is None:
             return parser.values[-1], problems
+        from dpl.syntax import mistakes
+
         problems.append(mistakes.explain(parser, tokens, failed))
         at = failed + (failed == at)
         while at < len(tokens) and not begins_declaration(parser.builder.source, tokens[at]):

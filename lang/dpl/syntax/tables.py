@@ -6,13 +6,12 @@ constructs anything nor imports Lark.
 
 from __future__ import annotations
 
-import pickle
 import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dpl import host, resources
+from dpl import host, pickled, resources
 from dpl.digest import blake2b
 from dpl.node import node
 
@@ -69,7 +68,7 @@ def tables() -> Tables:
     def make() -> Tables:
         packed = host.current.shipped(NAME, [source()], *version()) or packed_tables()
         kept.write(path, packed)
-        return _thaw(pickle.loads(packed))
+        return _thaw(pickled.loads(packed))
 
     return kept.once(find, make)
 
@@ -84,7 +83,7 @@ def version() -> list[str]:
 
 
 def packed_tables() -> bytes:
-    return pickle.dumps(_freeze(construct(source().read_text(encoding="utf-8"))))
+    return pickled.dumps(_freeze(construct(source().read_text(encoding="utf-8"))))
 
 
 def _freeze(made: Tables) -> tuple:

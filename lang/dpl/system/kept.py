@@ -3,7 +3,7 @@
     kept.read(kept.place("objects", name))     the bytes of an entry, or None
     kept.once(find, make)                      the result of one process, which finds or makes it while others wait
 
-An entry is    magic | BLAKE2 of the rest | the rest    and is written atomically.  A truncated or damaged entry counts
+An entry is    magic | CRC-32 of the rest | the rest    and is written atomically.  A truncated or damaged entry counts
 as missing and is made again.
 
 Some entries are code, or pickles, which can run code when they are read.  The checksum does not prove their origin, so
@@ -16,7 +16,6 @@ write to is not used at all, and a warning says so once.
 from __future__ import annotations
 
 import os
-import pickle
 import sys
 import threading
 import time
@@ -25,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from dpl import pickled
 from dpl.system import entries
 from dpl.system.entries import OURS, read, usable
 from dpl.system.entries import write as write
@@ -49,7 +49,7 @@ def unpickled(path: Path) -> Any:
     """The value of a pickled entry, or None if it cannot be read."""
     data = read(path)
     try:
-        return None if data is None else pickle.loads(data)
+        return None if data is None else pickled.loads(data)
     except Exception:  # another version of Python wrote it
         return None
 

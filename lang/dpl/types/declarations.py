@@ -11,7 +11,6 @@ from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.types.messages.parts import Why
 from dpl.types.messages.pretty import show_scheme
-from dpl.types.replay import explained
 from dpl.types.rules import arrays, expressions  # noqa: F401  (they register their rules)
 from dpl.types.rules.annotations import Flexible, must_be_closed, resolve
 from dpl.types.rules.bindings import (
@@ -58,6 +57,8 @@ class Module:
             self.check(decl)
         except DplError as error:
             if isinstance(decl, tree.DeclLet | tree.DeclDo | tree.DeclExpect):
+                from dpl.types.replay import explained
+
                 error = explained(self.cx, error, lambda: self.check(decl))
             self.problems += error.diagnostics
             del self.unfinished[before:]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pickle
 import zlib
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache
 from pathlib import Path
 
-from dpl import host, resources
+from dpl import host, pickled, resources
 from dpl.core import term
 from dpl.diagnostics import DplError, Warnings
 from dpl.node import field, record
@@ -23,7 +22,7 @@ NAME, WHAT = "library", "checking the standard library"
 
 def packed(value: object) -> bytes:
     """A value for `Lazy`.  A smaller cache is read, and its checksum computed, sooner; few values are unpacked."""
-    return zlib.compress(pickle.dumps(value, 5), 1)
+    return zlib.compress(pickled.dumps(value, 5), 1)
 
 
 class Lazy(MutableMapping):
@@ -35,7 +34,7 @@ class Lazy(MutableMapping):
 
     def __getitem__(self, name: str):
         if name not in self.ready:
-            self.ready[name] = pickle.loads(zlib.decompress(self.packed[name]))
+            self.ready[name] = pickled.loads(zlib.decompress(self.packed[name]))
         return self.ready[name]
 
     def get(self, name: str, default=None):
@@ -80,7 +79,7 @@ def library() -> Library:
     def make() -> Library:
         data = host.current.shipped(NAME, sources()) or packed_library()
         host.current.cache.write(path, data)
-        return pickle.loads(data)
+        return pickled.loads(data)
 
     return host.current.cache.once(lambda: host.current.cache.unpickled(path), make, WHAT)
 
@@ -98,7 +97,7 @@ def sources() -> list[Path]:
 
 
 def packed_library() -> bytes:
-    return pickle.dumps(check_library(), 5)
+    return pickled.dumps(check_library(), 5)
 
 
 def check_library() -> Library:

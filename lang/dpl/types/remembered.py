@@ -7,9 +7,7 @@ entry costs time, nothing else.
 
 from __future__ import annotations
 
-import pickle
-
-from dpl import host
+from dpl import host, pickled
 from dpl.core import term
 from dpl.diagnostics import Diagnostic
 from dpl.digest import blake2b
@@ -49,5 +47,5 @@ def remember(module: Module, name: str, made: Remembered) -> None:
     if module.name != MAIN:
         kept = host.current.cache
         place = kept.place("modules", name)
-        kept.write(place, pickle.dumps(made, 5))
+        kept.write(place, pickled.dumps(made, 5))
         kept.prune(place.parent, MOST)

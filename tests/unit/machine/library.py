@@ -5,8 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 
-import llvmlite.binding as llvm
-from dplc.machine.llvm import target
+from dplc.machine.llvm import api, target
 from dplc.machine.object.assemble import assemble
 from dplc.machine.runtime.library import library
 from dplc.machine.runtime.shapes import Vectors
@@ -51,17 +50,13 @@ class Loaded:
 
     def __init__(self, text: str, types: dict[str, tuple[str, Sequence[str]]], machine: Vectors | None = None) -> None:
         host = target.host()
-        head = f'target datalayout = "{host.target_data}"\ntarget triple = "{host.triple}"\n'
+        head = f'target datalayout = "{host.layout}"\ntarget triple = "{host.triple}"\n'
         code = assemble(head + text + library(text, machine))
-        self.jit = llvm.create_lljit_compiler(target.host(), use_jit_link=False)
-        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for name in types:
-            builder = builder.export_symbol(name)
-        self.tracker = builder.link(self.jit, "test")
+        self.linked = api.Linked(api.Jit(host), "test", [(api.OBJECT, code), api.PROCESS], list(types))
         self.functions = {}
         for name, (result, params) in types.items():
             prototype = ctypes.CFUNCTYPE(C_TYPES[result], *(C_TYPES[p] for p in params))
-            self.functions[name] = prototype(self.tracker[name])
+            self.functions[name] = prototype(self.linked.addresses[name])
 
     def __getitem__(self, name: str) -> Callable:
         return self.functions[name]

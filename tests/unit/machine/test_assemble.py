@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 from dpl.diagnostics import Bug
-from dplc.machine.object.assemble import parsed
+from dplc.machine.llvm.api import parsed
 
 TEXT = "define void @f() {\n  ret void\n}\n"
 
 
 def test_an_error_keeps_no_module() -> None:
-    """A traceback keeps the variables of its functions: a module in it would be freed by the garbage collector, after
-    its context or before."""
+    """A traceback keeps the variables of its functions: it must not keep a module that is freed."""
     with pytest.raises(KeyError) as caught, parsed(TEXT) as module:
         raise KeyError
-    assert module.closed
+    assert not module.handle
     assert caught.traceback
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from dpl.diagnostics import Bug
 from dplc.machine.llvm import target
+from dplc.machine.llvm.api import parsed
 from dplc.machine.object import elf
-from dplc.machine.object.assemble import parsed
 from dplc.machine.object.image import Image
 from dplc.machine.object.link import Linking, link
 from dplc.machine.object.relocate import AARCH64, X86_64, checked
@@ -66,7 +66,7 @@ define i64 @outside(i64 %x) { %1 = add i64 %x, 100
 
 def compiled(text: str, arch: str = "x86_64") -> bytes:
     where = target.to_build(f"{arch}-linux", None)
-    head = f'target datalayout = "{where.machine().target_data}"\ntarget triple = "{where.triple}"\n'
+    head = f'target datalayout = "{where.machine().layout}"\ntarget triple = "{where.triple}"\n'
     with parsed(head + text) as module:
         return where.machine().emit_object(module)
 

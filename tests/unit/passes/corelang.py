@@ -5,9 +5,13 @@ from __future__ import annotations
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.source import NOWHERE
+from dplc.flat import term as f
 from dplc.flat.interp import run as evaluate
 from dplc.flat.verify import verify
-from dplc.passes.lower.lower import lower_program
+from dplc.passes.closures.lambda_sets import solve
+from dplc.passes.control.cps import explicit_control
+from dplc.passes.lower.lower import lower
+from dplc.passes.specialise.mono import monomorphise
 
 I64, F64, BOOL, STR, UNIT = t.I64, t.F64, t.BOOL, t.STRING, t.UNIT
 A, B = t.Var("a"), t.Var("b")
@@ -155,6 +159,11 @@ def show(*terms) -> list[c.Do]:
 
 def program(*items, datas: tuple[c.Data, ...] = (), library: tuple[c.Def, ...] = ()) -> c.Program:
     return c.Program(list(items), {d.name: d for d in library}, {d.name: d for d in datas})
+
+
+def lower_program(program: c.Program) -> f.Program:
+    """Core -> flat, through all stages between them."""
+    return lower(solve(explicit_control(monomorphise(program))))
 
 
 def flat(*items, **more):

@@ -21,6 +21,7 @@ from corelang import (
     lam,
     let,
     lit,
+    lower_program,
     mul,
     output,
     prim,
@@ -35,7 +36,7 @@ from dpl.source import NOWHERE
 from dplc.passes import NeedsInterpreter
 from dplc.passes.closures.lambda_sets import solve
 from dplc.passes.closures.show import show_mono, show_sets, show_type
-from dplc.passes.lower.lower import lower, lower_program
+from dplc.passes.lower.lower import lower
 from dplc.passes.specialise.mono import convert, monomorphise
 
 IDENTITY = define("main.id", lam("x", A, var("x", A), "id"), A)

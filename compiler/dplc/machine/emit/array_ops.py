@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from dpl.node import replace
 
@@ -10,7 +11,7 @@ from dplc.flat import term as f
 from dplc.flat.masked import masked
 from dplc.flat.show import show_type
 from dplc.flat.types import rank_of
-from dplc.machine.emit import arrays, launched_products
+from dplc.machine.emit import arrays
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant, elements, fields
@@ -292,11 +293,20 @@ def sort(e: BodyEmitter, op: f.Op) -> Values:
     return fresh.values
 
 
+def by_device(e: BodyEmitter, op: f.Op, on_host: Callable[[], Values]) -> Values:
+    """A product, by the device if there is one and it pays."""
+    if e.unit.device is None:
+        return on_host()
+    from dplc.machine.emit.launched_products import product
+
+    return product(e, op, on_host)
+
+
 def matmul(e: BodyEmitter, op: f.Op) -> Values:
     def on_host() -> Values:
         return _multiply(e, op, operand(e, op.args[0]), operand(e, op.args[1]), arrays.new_checked, "false")
 
-    return launched_products.product(e, op, on_host)
+    return by_device(e, op, on_host)
 
 
 def matmul_acc(e: BodyEmitter, op: f.Op) -> Values:
@@ -320,7 +330,7 @@ def matmul_acc(e: BodyEmitter, op: f.Op) -> Values:
         args = [*c.values, *dims, str(e.site(op.span))]
         return arrays.array_of(ty, e.outlined(f"ready {show_type(ty)}", [*types, *["i64"] * 3], args, types, ready))
 
-    return launched_products.product(e, op, lambda: _multiply(e, op, a, b, into, "true"))
+    return by_device(e, op, lambda: _multiply(e, op, a, b, into, "true"))
 
 
 def _multiply(e: BodyEmitter, op: f.Op, a: Array, b: Array, target, accumulate: str) -> Values:

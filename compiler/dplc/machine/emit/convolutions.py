@@ -149,6 +149,3 @@ class _Convolution(Launching):
             return []
 
         w.choose(w.let(f"icmp ule i64 {elements}, {FEW_ELEMENTS}"), (), few, many)
-
-
-OPS = dict.fromkeys(WANTED, convolution)

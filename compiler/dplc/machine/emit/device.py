@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from dpl.node import field, record
 
 from dplc.flat import term as f
 from dplc.machine.emit.uploads import Layouts
 from dplc.machine.llvm.literals import escape
-from dplc.passes.kernels.device import Kernel
+
+if TYPE_CHECKING:
+    from dplc.passes.kernels.device import Kernel
 
 CONSTANTS = '@"constants for a device"'
 WITH_DEVICE = '@"dpl with device"'

@@ -15,7 +15,7 @@ from typing import Any
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine.emit import loops, ops, par, resume
+from dplc.machine.emit import loops, ops, resume
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant
 from dplc.machine.emit.layout import HEADER, has_nullary, leaves, spread, struct
@@ -153,7 +153,9 @@ class FunctionEmitter(BodyEmitter):
             case f.For() | f.While():
                 return loops.loop(self, bind.rhs, bind.vars)
             case f.Par():
-                return par.par(self, bind.rhs, bind.vars)
+                from dplc.machine.emit.par import par  # not every program has parallel loops
+
+                return par(self, bind.rhs, bind.vars)
             case f.Ad() | f.Build() | f.Map():
                 raise Bug(f"an earlier stage has left this: {bind.rhs}")
 

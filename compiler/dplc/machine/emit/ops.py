@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dpl.prims.convolution import WANTED
+
 from dplc.flat import term as f
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.machine.emit import accumulators, array_ops, convolutions, launching
+from dplc.machine.emit import accumulators, array_ops
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, Emitter, zeros
 from dplc.machine.emit.layout import HEADER, leaves, struct
@@ -201,8 +203,16 @@ def tally(e: BodyEmitter, op: f.Op) -> Values:
 
 def need_host(e: BodyEmitter, op: f.Op) -> Values:
     if e.unit.device is not None:
+        from dplc.machine.emit import launching
+
         launching.need_host(e, op.args[0])
     return []
+
+
+def convolution(e: BodyEmitter, op: f.Op, _: tuple[f.Var, ...]) -> Values:
+    from dplc.machine.emit.convolutions import convolution  # few programs have one
+
+    return convolution(e, op)
 
 
 # ---- all of them
@@ -215,7 +225,8 @@ def alone(emit: Callable[[BodyEmitter, f.Op], Values]) -> Emit:
 
 EMITTERS: dict[str, Emit] = {
     **{name: elementwise for name, row in OPS.items() if row.elementwise},
-    **{name: alone(emit) for name, emit in (array_ops.OPS | convolutions.OPS | accumulators.OPS).items()},
+    **dict.fromkeys(WANTED, convolution),
+    **{name: alone(emit) for name, emit in (array_ops.OPS | accumulators.OPS).items()},
     "str_append": library, "str_length": library, "str_codes": library, "str_of_codes": library, "str_bytes": library,
     "str_of_bytes": library, "str_cmp": library,
     "str_to_table": library,

@@ -19,7 +19,7 @@ from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
 from dplc.flat.walk import names
-from dplc.machine.emit import arrays, inplace, interrupts, launch, threads
+from dplc.machine.emit import arrays, inplace, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
@@ -45,7 +45,12 @@ TWICE = 16  # operations, at most, of a loop that is written twice
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
     nest = _Nest(e, outer, variables)
     for_device = any(out.kind == "done" for out in outer.outs)
-    return launch.launched(e, outer, nest.counts, variables, nest.nothing if for_device else nest.write)
+    on_host = nest.nothing if for_device else nest.write
+    if e.unit.device is None:
+        return on_host()
+    from dplc.machine.emit.launch import launched
+
+    return launched(e, outer, nest.counts, variables, on_host)
 
 
 class _Nest:

@@ -8,7 +8,8 @@ among the words of the stack (`run/hot.py`).
 
 from __future__ import annotations
 
-import platform
+import os
+import sys
 
 HANDLER, SAMPLES = "dpl_sample", "dpl_samples"
 MOST = 256  # samples that are kept; a power of two
@@ -39,14 +40,14 @@ define void @{handler}(i32 %signal, ptr %info, ptr %context) nounwind section ".
 
 
 def is_possible() -> bool:
-    return platform.system() == "Linux" and platform.machine() in REGISTERS
+    return sys.platform == "linux" and os.uname().machine in REGISTERS
 
 
 def sampler(text: str) -> str:
     """What a module with this text needs to be sampled on this machine; nothing where that is not possible."""
     if not is_possible():
         return ""
-    pc, _, sp = REGISTERS[platform.machine()]
+    pc, _, sp = REGISTERS[os.uname().machine]
     made = TEXT.format(handler=HANDLER, samples=SAMPLES, bytes=8 + MOST * SIZE, pc=pc, sp=sp, last=MOST - 1, size=SIZE,
                        rest=8 * WORDS)  # fmt: skip
     known = "declare void @llvm.memcpy.p0.p0.i64(" in text

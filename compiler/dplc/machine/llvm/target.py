@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import platform
+import os
 from functools import cache
 
-import llvmlite.binding as llvm
 from dpl.node import node
+
+from dplc.machine.llvm import api
 
 HOST_SYSTEM = "linux"  # the only system with a JIT
 PORTABLE = {"x86_64": "x86-64-v3", "aarch64": "generic", "wasm32": "generic"}  # as in the last ten years
@@ -50,17 +51,15 @@ class Target:
     def head(self) -> str:
         """What a module says of the machine."""
         masks = "true" if self.flags.get("avx") else "false"  # else a masked load is a branch for each number
-        return (f'target datalayout = "{self.machine().target_data}"\ntarget triple = "{self.triple}"\n'
+        return (f'target datalayout = "{self.machine().layout}"\ntarget triple = "{self.triple}"\n'
                 f'{MASKED} = !{{!"llvm.loop.vectorize.predicate.enable", i1 {masks}}}\n')  # fmt: skip
 
     @cache  # noqa: B019 (there are few targets)
-    def machine(self, effort: int = 2) -> llvm.TargetMachine:
+    def machine(self, effort: int = 2) -> api.Machine:
         """LLVM's code generator.  `effort` 0 is fast, 2 optimises.  The code is position independent, as the JIT needs
         it.  It is kept: to make one that knows all features of a processor takes 2 ms."""
         start_all() if not self.jit else start()
-        return llvm.Target.from_triple(self.triple).create_target_machine(
-            cpu=self.cpu, features=self.features, opt=effort, reloc="pic", codemodel="default", jit=self.jit
-        )
+        return api.Machine(self.triple, self.cpu, self.features, effort, jit=self.jit)
 
 
 TRIPLES = {
@@ -78,20 +77,15 @@ TRIPLES = {
 @cache
 def start() -> None:
     """Initialises LLVM's native back end, once."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    api.call("InitializeNativeTarget")
+    api.call("InitializeNativeAsmPrinter")
 
 
 @cache
 def start_all() -> None:
     """Initialises the back ends for other machines, too."""
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-
-
-@cache
-def features() -> llvm.FeatureMap:
-    return llvm.get_host_cpu_features()
+    for part in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
+        api.call(f"InitializeAll{part}")
 
 
 @cache
@@ -99,11 +93,17 @@ def here() -> Target:
     """This machine, for code that is run at once."""
     start()
     name = f"{arch()}-{HOST_SYSTEM}"
-    return Target(name, llvm.get_default_triple(), llvm.get_host_cpu_name(), features().flatten(), jit=True)
+    return Target(name, api.default_triple(), api.host_name(), api.host_features(), jit=True)
+
+
+def features() -> dict[str, bool]:
+    """What this processor has, by LLVM's names."""
+    return here().flags
 
 
 def arch() -> str:
-    return {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    machine = os.uname().machine
+    return "aarch64" if machine == "arm64" else machine
 
 
 def to_build(name: str | None, cpu: str | None) -> Target:
@@ -113,18 +113,18 @@ def to_build(name: str | None, cpu: str | None) -> Target:
     triple = TRIPLES[name]
     if cpu == NATIVE:
         start()
-        return Target(name, triple, llvm.get_host_cpu_name(), features().flatten())
+        return Target(name, triple, api.host_name(), api.host_features())
     return Target(name, triple, cpu or PORTABLE[name.partition("-")[0]])
 
 
-def host(effort: int = 2) -> llvm.TargetMachine:
+def host(effort: int = 2) -> api.Machine:
     return here().machine(effort)
 
 
 def describe() -> str:
     """Everything that object code depends on besides the program."""
-    return f"{platform.machine()} {llvm.get_host_cpu_name()} {features().flatten()} llvm {llvm_version()}"
+    return f"{os.uname().machine} {api.host_name()} {api.host_features()} llvm {llvm_version()}"
 
 
 def llvm_version() -> str:
-    return ".".join(str(part) for part in llvm.llvm_version_info)
+    return ".".join(str(part) for part in api.version())

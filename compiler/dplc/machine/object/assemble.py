@@ -9,11 +9,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
-import llvmlite.binding as llvm
-from dpl.diagnostics import Bug
-from llvmlite.binding.newpassmanagers import NewPassManager
-
-from dplc.machine.llvm import target
+from dplc.machine.llvm import api, target
 from dplc.machine.llvm.target import Target
 
 LARGE = 60_000  # lines of LLVM text above which less is optimised
@@ -39,39 +35,13 @@ def assemble(text: str, where: Target | None = None, most: int = 2, flat: bool =
 @contextmanager
 def optimised(
     text: str, where: Target, most: int = 2, flat: bool = False
-) -> Generator[tuple[llvm.TargetMachine, llvm.ModuleRef]]:
+) -> Generator[tuple[api.Machine, api.Module]]:
     """The code generator and the optimised module, which lives until the end of the `with`.  Text from flat does not
     need the passes that LLVM adds at level 2 (value numbering, jump threading, ...), which take a fifth of the time;
     the runtime library does."""
     lines = text.count("\n")
     effort = min(most, 2 if lines < LARGE else 1 if lines < HUGE else 0)
     machine = where.machine(effort)
-    options = llvm.create_pipeline_tuning_options(speed_level=min(effort, 1) if flat else effort)
-    options.loop_unrolling = False
-    options.inlining_threshold = INLINING
-    options.slp_vectorization = effort == 2
-    options.loop_vectorization = effort == 2
-    with parsed(text) as module:
-        run_passes(module, machine, options)
+    with api.parsed(text) as module:
+        api.optimise(module, machine, min(effort, 1) if flat else effort, effort == 2, INLINING)
         yield machine, module
-
-
-def run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, options: llvm.PipelineTuningOptions) -> None:
-    with llvm.create_pass_builder(machine, options) as builder:
-        manager = builder.getModulePassManager()
-        manager.run(module, builder)
-        NewPassManager._dispose(manager)  # llvmlite hides its destructor behind another method of that name
-
-
-@contextmanager
-def parsed(text: str) -> Generator[llvm.ModuleRef]:
-    """A verified module.  It is freed at the end of the `with`, and then its context: left to the garbage collector, as
-    where a traceback holds both, they may go in the other order, and LLVM crashes."""
-    with llvm.create_context() as context:  # the global context never frees types and constants
-        try:
-            module = llvm.parse_assembly(text, context)
-            module.verify()
-        except RuntimeError as failure:
-            raise Bug(f"LLVM does not accept our text: {failure}") from failure
-        with module:
-            yield module

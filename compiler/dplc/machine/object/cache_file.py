@@ -8,6 +8,7 @@ This module imports little, as programs from the cache need it.
 from __future__ import annotations
 
 import os
+from functools import cache
 
 import dpl
 from dpl.system import entries
@@ -53,18 +54,20 @@ def contents(header: Any, code: bytes) -> bytes:
 def name(*parts: bytes, made_by: Sequence[str] = ()) -> str:
     """The name of the file for these parts, on this machine.  It changes with DPL itself, or, if given, only with the
     folders `made_by`."""
-    known = (*parts, processor.describe(), version(made_by or own_folders()))
+    known = (*parts, processor.describe(), version(tuple(made_by) or own_folders()))
     return entries.checksum(b"".join(len(part).to_bytes(8, "little") + part for part in known)).hex()
 
 
-def own_folders() -> list[str]:
+def own_folders() -> tuple[str, ...]:
     """The compiler, the language, and what is read by them, which a checkout has beside the language."""
     beside = os.path.dirname(os.path.dirname(LANGUAGE))
-    return [COMPILER, LANGUAGE, *(os.path.join(beside, data) for data in ("stdlib", "grammar"))]
+    return COMPILER, LANGUAGE, *(os.path.join(beside, data) for data in ("stdlib", "grammar"))
 
 
-def version(folders: Sequence[str]) -> bytes:
-    """A fingerprint of the source files in these folders: their names, sizes and times."""
+@cache
+def version(folders: tuple[str, ...]) -> bytes:
+    """A fingerprint of the source files in these folders, as this process has found them: their names, sizes and
+    times."""
     return "\n".join(sorted(mark for folder in folders for mark in marks(folder))).encode()
 
 

@@ -12,9 +12,7 @@ import platform
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
-import llvmlite.binding as llvm
-
-from dplc.machine.llvm import target
+from dplc.machine.llvm import api, target
 from dplc.machine.llvm.sampler import REGISTERS
 from dplc.machine.run.clock import sampling
 from dplc.machine.run.jit import new_jit
@@ -110,9 +108,8 @@ class Samples:
             buffer=ctypes.addressof(self.buffer), depth=DEPTH, scanned=SCANNED,
         )  # fmt: skip
         target.start()
-        module = f'target triple = "{llvm.get_default_triple()}"\n{text}'
-        library = llvm.JITLibraryBuilder().add_ir(module).export_symbol("sample")
-        self.tracker = library.link(new_jit(), "sampling")
+        module = f'target triple = "{api.default_triple()}"\n{text}'
+        self.linked = api.Linked(new_jit(), "sampling", [(api.IR, module.encode())], ["sample"])
 
     def stacks(self) -> Iterator[tuple[int, int, list[int]]]:
         """Each sample: where the program was; the address that a leaf function or one of C would return to, or NOBODY;
@@ -124,5 +121,5 @@ class Samples:
     @contextmanager
     def taken(self) -> Generator[None]:
         """Takes samples while this lasts."""
-        with sampling(self.tracker["sample"], INTERVAL) as self.precise:
+        with sampling(self.linked.addresses["sample"], INTERVAL) as self.precise:
             yield

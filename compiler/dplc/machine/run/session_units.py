@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Mapping
 from ctypes import c_int64
 
-import llvmlite.binding as llvm
 from dpl.node import node
 from dpl.system import kept
 
@@ -21,6 +20,7 @@ from dplc.flat import term as f
 from dplc.machine.emit.constants import FOREVER
 from dplc.machine.emit.program import emit_program
 from dplc.machine.failure.failures import Sites
+from dplc.machine.llvm import api
 from dplc.machine.llvm.literals import unescape
 from dplc.machine.object import cache_file
 from dplc.machine.object.assemble import assemble, module
@@ -58,8 +58,9 @@ class SessionUnits:
 
     def __init__(self) -> None:
         self.jit = new_jit()
-        library = llvm.JITLibraryBuilder().add_object_img(shared.code()).add_current_process()
-        self.runtime = library.export_symbol(LAPACK).export_symbol(LIMIT).link(self.jit, RUNTIME)
+        elements = [(api.OBJECT, shared.code()), api.PROCESS]
+        self.linked = api.Linked(self.jit, RUNTIME, elements, [LAPACK, LIMIT])
+        self.runtime = self.linked.addresses
         offer_lapack(self.runtime[LAPACK])
         self.cells: dict[str, ctypes.Array] = {}
         self.count = 0
@@ -101,12 +102,12 @@ class SessionUnits:
         """Loads a unit beside the others.  `instead` renames some of the cells that it uses."""
         require_externs(unit.sites)
         self.count += 1
-        library = llvm.JITLibraryBuilder().add_object_img(unit.compiled.code)
-        library = library.add_jit_library(RUNTIME).add_current_process()
-        for name, size in unit.cells.items():
-            found = self.cells.setdefault(instead.get(name, name), cell(size))
-            library = library.import_symbol(name, ctypes.addressof(found))
-        return LoadedUnit(self.jit, library, f"unit {self.count}")
+        cells = {name: self.cell(instead.get(name, name), size) for name, size in unit.cells.items()}
+        return LoadedUnit(self.jit, f"unit {self.count}", unit.compiled.code, RUNTIME, cells)
+
+    def cell(self, name: str, size: int) -> int:
+        """The address of the cell of that name, which is made at its first use."""
+        return ctypes.addressof(self.cells.setdefault(name, cell(size)))
 
     def wait(self, running: Running) -> bool:
         """Waits for the end; whether Ctrl-C was pressed."""

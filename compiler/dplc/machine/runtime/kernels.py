@@ -17,8 +17,6 @@ from collections.abc import Callable
 from dpl.prims.sums import FEW, LANES
 
 from dplc.machine.llvm.types import SCALARS, SIZES
-from dplc.machine.runtime import tiles
-from dplc.machine.runtime.extrema import extremum
 from dplc.machine.runtime.shapes import Shape, Vectors, function
 
 ROWS = 4  # of a matrix that `dots` takes at a time
@@ -26,7 +24,11 @@ ROWS = 4  # of a matrix that `dots` takes at a time
 
 def definition(symbol: str, machine: Vectors) -> str | None:
     """The text of a kernel; None if there is no kernel of this name."""
-    for pattern, make in KERNELS:
+    if not symbol.startswith("rt."):
+        return None
+    from dplc.machine.runtime import tiles  # only programs that link no shared library need it
+
+    for pattern, make in (*KERNELS, *tiles.KERNELS):
         if match := re.fullmatch(pattern, symbol):
             return make(machine, *match.groups())
     return None
@@ -140,10 +142,15 @@ def dots(machine: Vectors, ty: str) -> str:
     return function(head, [*out, "end:", "ret i1 false"])
 
 
+def extremum(machine: Vectors, name: str, ty: str) -> str:
+    from dplc.machine.runtime.extrema import extremum
+
+    return extremum(name, ty)
+
+
 KERNELS: tuple[tuple[str, Callable[..., str]], ...] = (
     (r"rt\.(sum|dot)\.([iu]\d+)", integers),
     (r"rt\.(block|block_dot)\.(f\d+)", block),
-    (r"rt\.(argmax|argmin)\.([iuf]\d+)", lambda machine, name, ty: extremum(name, ty)),
+    (r"rt\.(argmax|argmin)\.([iuf]\d+)", extremum),
     (r"rt\.dots\.(f32|f64)", dots),
-    *tiles.KERNELS,
 )

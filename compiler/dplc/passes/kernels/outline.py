@@ -20,8 +20,8 @@ rest of the path.  So a loop of a library function is one kernel, wherever it wa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 
+from dpl.digest import sha256
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 

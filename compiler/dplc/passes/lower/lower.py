@@ -9,24 +9,16 @@ Closures become data (defunctionalisation): see `lower/body.py`.  Globals that a
 
 from __future__ import annotations
 
-from dpl.core import term as c
 from dpl.core import ty as t
 
 from dplc.flat import term as f
 from dplc.flat.build import block_of
 from dplc.narrow import expect_type
 from dplc.passes.closures.ground import Scope
-from dplc.passes.closures.lambda_sets import Solved, solve
-from dplc.passes.control.cps import explicit_control
+from dplc.passes.closures.lambda_sets import Solved
 from dplc.passes.lower.body import Body, Lowering
 from dplc.passes.lower.export_wrappers import export
 from dplc.passes.lower.terms import lower_term
-from dplc.passes.specialise.mono import monomorphise
-
-
-def lower_program(program: c.Program) -> f.Program:
-    """Core -> flat, through all stages between them."""
-    return lower(solve(explicit_control(monomorphise(program))))
 
 
 def lower(solved: Solved) -> f.Program:

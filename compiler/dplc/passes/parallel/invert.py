@@ -30,11 +30,8 @@ from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import every, rhs_mentions, with_body
 from dplc.narrow import expect_type
-from dplc.passes.parallel.fission import parted
-from dplc.passes.parallel.kept_additions import kept_first
 from dplc.passes.parallel.nests import with_nests
 from dplc.passes.parallel.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
-from dplc.passes.parallel.stencils import stencil
 
 
 def inverted(fn: f.Fn, supply: f.Supply) -> f.Fn:
@@ -69,6 +66,8 @@ class _Inverter:
             return None
         if scatters(par) and (made := self.whole(bind, par)) is not None:
             return made
+        from dplc.passes.parallel.fission import parted  # few programs need it
+
         parts = parted(bind, par, self.lengths, self.supply)
         made = None if parts is None else self.inverted(parts.adds, expect_type(f.Par, parts.adds.rhs))
         if parts is None or made is None:
@@ -77,6 +76,9 @@ class _Inverter:
 
     def kept(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A stencil whose additions under conditions, or of what is much to compute, are kept first."""
+        from dplc.passes.parallel.kept_additions import kept_first
+        from dplc.passes.parallel.stencils import stencil
+
         parts = kept_first(bind, par, self.affine, self.supply)
         if parts is None:
             return None
@@ -87,6 +89,8 @@ class _Inverter:
     def whole(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         if (made := self.nest(bind, par)) is not None:
             return made
+        from dplc.passes.parallel.stencils import stencil
+
         done, made = stencil(bind, par, self.affine, self.supply)
         if not done or len(done) == len(par.outs):
             return made or None

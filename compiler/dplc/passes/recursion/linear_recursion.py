@@ -28,11 +28,8 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.walk import atoms, every, names, supply_for, with_blocks
-from dplc.passes.recursion.by_value import references_by_value
-from dplc.passes.recursion.merge import one_function
 from dplc.passes.recursion.mutual import Merging
 from dplc.passes.recursion.promote import promote
-from dplc.passes.recursion.two_loops import two_loops
 from dplc.passes.simplify.constant_parameters import constant_parameters
 from dplc.passes.simplify.loop_state import Pieces
 from dplc.passes.simplify.simplify import simplify
@@ -50,6 +47,8 @@ def linear_recursion_to_loops(program: f.Program) -> f.Program:
 
 def scc_to_loops(program: f.Program, scc: set[str]) -> f.Program | None:
     """The program with an SCC as loops.  None if that is impossible, or would be too much code."""
+    from dplc.passes.recursion.by_value import references_by_value  # few programs need it
+
     supply = supply_for(program)
     program = simplify(joined(apart(program, scc, supply), scc, supply))
     program, made = references_by_value(program, scc & program.fns.keys())
@@ -64,6 +63,9 @@ def scc_to_loops(program: f.Program, scc: set[str]) -> f.Program | None:
 
 def in_two_loops(program: f.Program, scc: set[str]) -> f.Program:
     """The program with an SCC as loops; the same program if that is impossible."""
+    from dplc.passes.recursion.merge import one_function
+    from dplc.passes.recursion.two_loops import two_loops
+
     try:
         return two_loops(*one_function(program, scc)) or program
     except ValueError:  # some type has no placeholder value

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dpl.node import field, record, replace
 
@@ -22,7 +22,9 @@ from dplc.flat.call_graph import grouped
 from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.purity import movable, quiet
 from dplc.passes.simplify.simplify import SMALL, expression_of, has_at_most
-from dplc.passes.vectors.tupled import Key, Mask, Tupled
+
+if TYPE_CHECKING:
+    from dplc.passes.vectors.tupled import Mask, Tupled
 
 MOST = 8  # calls in one tupled call
 
@@ -74,7 +76,7 @@ class _Tupling:
         self.program = program
         self.made: dict[str, f.Fn] = {}
         self.known: dict[tuple, tuple[f.Var, ...]] = {}  # the results of calls since the last effect
-        self.tupled: dict[tuple[Key, int], Tupled] = {}
+        self.tupled: dict[tuple[str, Mask, int], Tupled] = {}
         self.items: dict[str, tuple[f.Atom, ...]] = {}  # the items of tuples, in this function
         self.same: dict[str, f.Atom] = {}  # variables taken from a tuple -> equal atoms
         self.taken: list[dict[tuple[str, int], f.Var]] = []  # items taken from other tuples, by enclosing block
@@ -184,7 +186,7 @@ class _Tupling:
         """A call, combined with later calls that can be made at the same time, and the bindings that move before it."""
         group, moved = self.partners(line, at, call)
         varied = tuple([len(set(column)) > 1 for column in zip(*(token(c)[1] for _, c in group), strict=True)])
-        tupled = self.tupling_of(Key(call.fn, varied), len(group)) if len(group) > 1 else None
+        tupled = self.tupling_of(call.fn, varied, len(group)) if len(group) > 1 else None
         if tupled is None:
             return [line.binds[at]]
         calls, vars_ = [c.args for _, c in group], [line.binds[i].vars for i, _ in group]
@@ -221,14 +223,15 @@ class _Tupling:
         self.taken.pop()
         return group, moved
 
-    def tupling_of(self, key: Key, calls: int) -> Tupled | None:
+    def tupling_of(self, fn: str, varied: Mask, calls: int) -> Tupled | None:
         """The tupled function; None if it is not worth it."""
-        if (key, calls) not in self.tupled:
-            self.tupled[key, calls] = made = Tupled(self.program, self.supply, key, calls)
+        if (made := self.tupled.get((fn, varied, calls))) is None:
+            from dplc.passes.vectors.tupled import Key, Tupled  # many programs have nothing to tuple
+
+            made = self.tupled[fn, varied, calls] = Tupled(self.program, self.supply, Key(fn, varied), calls)
             if made.worth(self.recursive):
-                made.name(key)
+                made.name(made.key)
                 self.made |= made.functions()
-        made = self.tupled[key, calls]
         return made if made.names else None
 
 

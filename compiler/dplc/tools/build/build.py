@@ -223,7 +223,7 @@ def emitted(job: Job, text: str) -> bytes:
     with optimised(text, job.target, job.effort) as (machine, module):
         match job.kind:
             case "llvm":
-                return str(module).encode()
+                return module.text().encode()
             case "asm":
                 return machine.emit_assembly(module).encode()
             case _:

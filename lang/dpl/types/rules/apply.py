@@ -16,7 +16,6 @@ from dpl.syntax import tree
 from dpl.types.messages.parts import Why, at_the_margin, phrase, printer
 from dpl.types.rules.annotations import unknowns
 from dpl.types.rules.counts import size_of
-from dpl.types.rules.misplaced import applied, arranged, on_next_line, superfluous
 from dpl.types.rules.shaped import agreeing, together
 from dpl.types.solve import sizes
 from dpl.types.solve.meta import Meta, Type, dimensions, is_scalar, prune
@@ -217,10 +216,17 @@ def arguments(
             if gradient and i == 0:
                 terms[i] = differentiated(cx, args[i], arrows[i].arg, name, head)
             else:
-                ways = partial(arranged, cx, args, i, arrows, t, name)
+                ways = partial(_other_ways, cx, args, i, arrows, t, name)
                 terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head, help=ways))
         start = len(arrows)
     return [terms[i] for i in range(len(args))], arrows
+
+
+def _other_ways(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
+    """The help for an argument that does not fit."""
+    from dpl.types.rules.misplaced import arranged
+
+    return arranged(cx, args, i, arrows, rest, name)
 
 
 def is_nothing(value: tree.Expr | term.Term) -> bool:
@@ -233,6 +239,8 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
     arg = args[given]
     arrow = ty.Fn(cx.solver.fresh(), cx.solver.effect(), cx.solver.fresh())
     if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var) or phrase(t):
+        from dpl.types.rules.misplaced import applied, on_next_line, superfluous
+
         shown = phrase(t) or printer(cx).type(t)
         who = f"`{name}`" if name else "this"
         if given:

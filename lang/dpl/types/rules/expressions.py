@@ -19,7 +19,6 @@ from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import Arg, apply, find_primitive, primitive
 from dpl.types.rules.join import join, open_sizes
 from dpl.types.rules.literals import literal_type
-from dpl.types.rules.misplaced import NUMBER, NUMBERS, kind_given
 from dpl.types.rules.patterns import bind_pattern, field_types, record_of
 from dpl.types.rules.shaped import agreeing, fields_together, sized
 from dpl.types.solve import sizes
@@ -28,7 +27,6 @@ from dpl.types.solve.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.state.context import Context, rule
 from dpl.types.state.deferred import Deferred
 from dpl.types.state.env import CONSTRUCTORS, TYPES, Failed
-from dpl.types.state.unbound import called_on, of_other_library
 
 
 @rule(tree.Lit)
@@ -157,6 +155,8 @@ def applied_first(e: tree.Binary, left: Type) -> str:
 
 def by_elements(cx: Context, e: tree.Binary, left: Type) -> str:
     """The help for `xs > 0.0`: comparisons take whole values."""
+    from dpl.types.rules.misplaced import NUMBER, NUMBERS, kind_given
+
     if len(dimensions(left)[0]) != 1 or kind_given(cx, e.right) not in (NUMBER, *NUMBERS):
         return ""
     xs, bound = e.left.span.text, e.right.span.text
@@ -383,10 +383,14 @@ def record_with(cx: Context, e: tree.RecordWith, expected) -> term.Term:
 @rule(tree.Field)
 def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
     if prefix := of_no_use(cx, e):
+        from dpl.types.state.unbound import of_other_library
+
         raise of_other_library(cx, e, prefix)
     value = content(cx, e.record, e.name) if isinstance(e.record, tree.Unary) else cx.infer(e.record)
     known = prune(value.ty)
     if type(known) in (ty.Tup, ty.Arr, ty.Fn) or (type(known) is ty.Con and not is_record(cx, known)):
+        from dpl.types.state.unbound import called_on
+
         title = f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`"
         raise cx.fail("E0203", title, e.span, helps=called_on(cx, e, known))
     if isinstance(e.record, tree.Var) and isinstance(cx.find(e.record.name), Failed) and not cx.is_field(e.name):

@@ -13,7 +13,7 @@ from dpl.core import term, ty
 from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages import control, errors, recursion, relations
+from dpl.types.messages import recursion
 from dpl.types.messages.parts import Why
 from dpl.types.solve import sizes
 from dpl.types.solve.constraints import Constraint, Lift
@@ -73,6 +73,8 @@ class Context(Scope):
         try:
             self.solver.perform(effect, self.ambient.effect)
         except Clash as clash:
+            from dpl.types.messages import control  # as of all messages: only programs with errors need it
+
             raise control.effect(self, clash, span, what) from clash
         self.drain()
 
@@ -117,6 +119,8 @@ class Context(Scope):
         try:
             self.solver.unify(actual, expected)
         except Clash as clash:
+            from dpl.types.messages import errors
+
             error = errors.mismatch(self, clash, actual, expected, span, why)
             raise recursion.with_helps(self, error, clash, recursion.guessed(self), actual, expected) from clash
         self.drain()
@@ -126,6 +130,8 @@ class Context(Scope):
         try:
             self.solver.require(t, cls)
         except Clash as clash:
+            from dpl.types.messages import errors
+
             raise errors.mismatch(self, clash, t, t, span, None) from clash
         self.drain()
 
@@ -146,6 +152,8 @@ class Context(Scope):
         try:
             done = constraint.solve(self.solver, self.constrain) if step is None else step(self.solver, self.constrain)
         except Clash as clash:
+            from dpl.types.messages import relations
+
             raise relations.relation(self, clash, constraint) from clash
         if done or step is not None:
             constraint.done = True

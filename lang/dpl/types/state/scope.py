@@ -19,7 +19,6 @@ from dpl.types.solve.scheme import NOTHING
 from dpl.types.solve.unify import Solver
 from dpl.types.state.env import CONSTRUCTORS, TYPES, Constructor, Entry, Exports, Failed, TypeName, Value
 from dpl.types.state.notes import Notes
-from dpl.types.state.unbound import unbound
 
 
 @node
@@ -293,6 +292,8 @@ class Scope(ABC):
             )
 
     def unbound(self, kind: str, name: str, span: Span, wanted: Type | None = None) -> DplError:
+        from dpl.types.state.unbound import unbound
+
         return unbound(self, kind, name, span, wanted)
 
     @staticmethod
