@@ -34,6 +34,9 @@ def _comprehension(place: Place) -> Diagnostic | None:
         edit = Edit(place.span(place.token), "when")
         error = place.error("E0106", "a condition in a comprehension begins with `when`", "[for x in xs when c -> e]")
         return replace(error, edits=(edit,))
+    if place.token.kind == "FOR" and place.inside("for", "loop", "let") == "for" and not place.due("do"):
+        error = place.error("E0106", "clauses of a comprehension are separated by commas", "[for i < n, j < m -> e]")
+        return replace(error, edits=(Edit(Span(place.source, place.before.end, place.token.end), ","),))
     if place.token.kind in ("FOR", "VBAR") and place.before.kind != "LSQB" and not place.inside("loop"):
         return place.error("E0106", "a comprehension begins with its `for`", "[for x in xs -> e]")
     return None

@@ -61,11 +61,13 @@ def _long_string(place: Place) -> list[Label]:
 
 
 def _case_without_bar(place: Place) -> Diagnostic | None:
-    """A case without its bar: `None -> 0` below another case."""
+    """A case without its bar: `None -> 0`, below another case or beside it, where it was read as an argument."""
     if place.token.value != "->" or not any(t.kind == "MATCH" for t in place.tokens[: place.number]):
         return None
     line = place.source.position(place.token.start)[0]
     first = next(t for t in place.tokens if place.source.position(t.start)[0] == line)
+    if place.before.kind == "UPPER" and not (place.due("->") or place.due("with")):
+        first = place.before
     if first.value == "|" or first.kind in ("LET", "FUN", "MATCH"):
         return None
     at = place.span(first)

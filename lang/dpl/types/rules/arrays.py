@@ -167,6 +167,8 @@ def element_type(cx: Context, a: term.Term, of_number: str = "") -> tuple[Type, 
 @rule(tree.Index)
 def index(cx: Context, e: tree.Index, expected) -> term.Term:
     source = cx.infer(e.array)
+    if type(prune(source.ty)) is ty.Con:
+        element_type(cx, source)  # the error about it, before one about the index: `m["key"]`
     if not any(isinstance(i, tree.Slice) for i in e.indices):
         return indexed(cx, source, [int_index(cx, i) for i in e.indices if not isinstance(i, tree.Slice)], e.span)
     name = cx.unique("source")

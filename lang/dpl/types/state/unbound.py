@@ -146,14 +146,19 @@ def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
         return (f"functions are composed by  fun x -> {owner} ({name} x)",)
     if type(t) is ty.Con and t.name == "ref":
         return (f"the content of a reference:  !{owner}",)
+    if type(t) is ty.Arr and re.search(r"\s\.\s", e.span.text):
+        return (f"a product of vectors:  dot {owner} {name} ; of matrices:  {owner} @ {name}",)
     if t == ty.STRING and name == "format":
         return ('values in a string:  $"x = {x}"',)
-    if target := renamed("field", name, "same"):
-        return (f"{HERE}{target}",)
     module = {"string": "String", "list": "List"}.get(t.name, t.name.partition(".")[0]) if type(t) is ty.Con else ""
-    ours = renamed("value", name, "same") or name
+    own = module in cx.modules and name in cx.modules[module].values
+    if not own and (target := renamed("field", name, "same")):
+        return (f"{HERE}{target}",)
+    ours = name if own else renamed("value", name, "same") or name
     if module in cx.modules and ours in cx.modules[module].values:
         ours = f"{module}.{ours}"
+    elif module == "Map":
+        return (f'the value of a key:  match Map.find "{name}" {owner} with | Some v -> ... | None -> ...',)
     elif ours == name and cx.find(name) is None:
         like = renamed("value", name, "like")
         return (f"{HERE}{like}",) if like else (f"functions stand before what they are given:  f {owner}",)
