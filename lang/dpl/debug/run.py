@@ -27,9 +27,8 @@ from dpl.eval.code.control import with_pullback
 from dpl.eval.machine.failure import for_user, in_path
 from dpl.eval.machine.machine import Finished
 from dpl.eval.machine.outside import ProgramExit, Writable
-from dpl.eval.run import Interpreter, tail_of
+from dpl.eval.run import Interpreter, in_turn, tail_of
 from dpl.eval.values.active import HERE
-from dpl.eval.values.instance import type_params
 from dpl.eval.values.memory import out_of_memory
 from dpl.eval.values.value import Cell, Value
 from dpl.garbage import collected_seldom, collecting, set_aside
@@ -190,7 +189,7 @@ class Run:
             match self.program.items[self.item]:
                 case c.Do(body=body):
                     pass
-                case c.Def(name=name, params=params, body=body) if not type_params(params) and name not in self.given:
+                case c.Def(name=name, body=body) as item if in_turn(item) and name not in self.given:
                     pass
                 case _:
                     continue

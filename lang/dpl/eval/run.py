@@ -78,9 +78,9 @@ class Interpreter:
         match item:
             case c.Do(body=body):
                 self.value(body)
-            case c.Def(name=name, params=params, body=body) if not type_params(params):
+            case c.Def(name=name, params=params, body=body) if in_turn(item):
                 try:
-                    self._lookup(name, ())
+                    self._lookup(name, (t.UNIT,) * len(type_params(params)))
                 except DplError as error:
                     raise for_user(error, self._own, tail_of(body)) from None
             case _:  # a generalised value is computed on first use, an expectation by `holds`
@@ -124,6 +124,12 @@ class Interpreter:
 
     def _finish(self, code: Code, types: Types) -> Value:
         return self.machine.finish(code.run, (types,), self.machine.end)
+
+
+def in_turn(item: c.Def) -> bool:
+    """True if the value of a definition is computed when its turn comes, and not on first use.  A generalised value that
+    is of all types can only be an error."""
+    return not type_params(item.params) or isinstance(item.ty, t.Var)
 
 
 def tail_of(body: c.Term) -> Span:
