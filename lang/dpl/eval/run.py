@@ -127,8 +127,8 @@ class Interpreter:
 
 
 def in_turn(item: c.Def) -> bool:
-    """True if the value of a definition is computed when its turn comes, and not on first use.  A generalised value that
-    is of all types can only be an error."""
+    """True if the value of a definition is computed when its turn comes, not on first use.  A value of all types is an
+    error."""
     return not type_params(item.params) or isinstance(item.ty, t.Var)
 
 

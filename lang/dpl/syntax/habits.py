@@ -8,7 +8,7 @@ from dpl.diagnostics import Diagnostic, Edit
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax.brackets import begins_declaration
-from dpl.syntax.foreign import COMPOSED, LAMBDA, STARTS, TYPE_WORDS, WORDS, table
+from dpl.syntax.foreign import COMPOSED, EACH_SECOND, LAMBDA, STARTS, TYPE_WORDS, WORDS, table
 from dpl.syntax.lexer import Token
 from dpl.syntax.place import Place
 
@@ -240,7 +240,7 @@ def _operator(place: Place) -> Diagnostic | None:
         case "&":
             return place.error("E0106", "there are no addresses", "a reference is made by  ref e")
         case "::" if place.inside("[", "(") == "[":
-            return place.error("E0106", "a slice takes no steps", "[for i < length xs / 2 -> xs[2 * i]]")
+            return place.error("E0106", "a slice takes no steps", EACH_SECOND)
         case _:
             return None
 

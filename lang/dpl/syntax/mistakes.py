@@ -14,7 +14,7 @@ from dpl.source import Span
 from dpl.syntax import expected
 from dpl.syntax.automaton import Parser
 from dpl.syntax.brackets import begins_declaration
-from dpl.syntax.foreign import LAMBDA, table
+from dpl.syntax.foreign import EACH_SECOND, LAMBDA, table
 from dpl.syntax.habits import HABITS
 from dpl.syntax.headings import HEADINGS
 from dpl.syntax.lexer import Token
@@ -376,6 +376,10 @@ def _annotation(place: Place) -> Diagnostic | None:
     if place.token.kind == "COLON" and place.before.kind == "LOWER" and place.inside("(", "[", "{") == "{":
         edit = Edit(place.span(place.token), " =")
         return replace(place.error("E0101", "expected `=`, found `:`", "a record:  { x = 1; y = 2 }"), edits=(edit,))
+    bracket = next((span.start for word, span in place.unfinished() if word in ("[", "(", "{")), -1)
+    indexes = any(t.kind == "INDEX" and t.start == bracket for t in place.tokens)
+    if place.token.kind == "COLON" and indexes and not place.due(":"):
+        return place.error("E0106", "a slice takes no steps", EACH_SECOND)
     about, ends = place.inside("[", "(", "{", "for"), (place.before.kind, place.after.kind)
     counts = "INT" in ends and (about in ("[", "for") or ends == ("INT", "INT"))
     if place.token.kind == "COLON" and counts and not place.due(":"):

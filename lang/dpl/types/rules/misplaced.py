@@ -182,7 +182,8 @@ def kind_given(cx: Context, e: tree.Expr | term.Term) -> str:
 
 def written(e: tree.Expr | term.Term) -> str:
     """The source text of an argument, or `...` if it is too long."""
-    text = f"({e.span.text})" if isinstance(e, tree.Fun | term.Lam) else e.span.text
+    bare = isinstance(e, tree.Fun | term.Lam) and not e.span.text.startswith("(")
+    text = f"({e.span.text})" if bare else e.span.text
     return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
 
 
@@ -246,13 +247,8 @@ def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...
 def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
     """Helps and edits for a function with one argument too many."""
     extra, last = args[given].value, args[given - 1].value
-    if name in ("zeros", "ones") and given == 1:
-        return (f"rows of {name}:  fill {written(last)} ({name} {written(extra)})",), ()
-    if name == "reshape" and isinstance(extra, tree.Tuple | tree.ArrayLit | tree.ListLit | tree.Lit):
-        sizes = [args[k].value for k in range(given, len(args))] if isinstance(extra, tree.Lit) else extra.items
-        return (reshaped(written(last), [written(size) for size in sizes]),), ()
-    if name in DRAWN:
-        return (drawn(name, args[0].value, [written(arg.value) for arg in args[1:]]),), ()
+    if known := of_known_function(args, name, extra):
+        return (known,), ()
     gap = Span(last.span.source, last.span.end, extra.span.start)
     if isinstance(extra, tree.ArrayLit) and isinstance(last, tree.Lit) and isinstance(last.value, str):
         return taken_apart(ty.STRING), ()
@@ -267,14 +263,32 @@ def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tu
         if given == 1 and of_array and isinstance(extra, tree.Lit) and type(extra.value) is int:
             return (element, along(name, last.name, extra.value)), ()
         return (element,), ()
-    if name == "assert":
-        return (f"with a reason:  if not {written(last)} then error {written(extra)}",), ()
     if given == 1 and name and isinstance(last, tree.Var):
         call = " ".join(written(arg.value) for arg in args)
         return (f"if `{written(last)}` is to be called first:  {name} ({call})",), ()
     if name == "print":
         return (f"several values:  print ({', '.join(written(arg.value) for arg in args)})",), ()
     return (), ()
+
+
+def of_known_function(args: list[Arg], name: str, extra: tree.Expr | term.Term) -> str:
+    """A help for one argument too many of a function whose name and arguments are others elsewhere."""
+    shown = [written(arg.value) for arg in args]
+    match name:
+        case "zeros" | "ones":
+            return f"rows of {name}:  fill {shown[0]} ({name} {shown[1]})"
+        case "reshape" if isinstance(extra, tree.Tuple | tree.ArrayLit | tree.ListLit):
+            return reshaped(shown[0], [written(size) for size in extra.items])
+        case "reshape" if isinstance(extra, tree.Lit):
+            return reshaped(shown[0], shown[1:])
+        case "Random.uniform" | "Random.normal":
+            return drawn(name, args[0].value, shown[1:])
+        case "map" | "List.map":
+            return f"of two {'arrays' if name == 'map' else 'lists'}:  {name}2 {' '.join(shown[:3])}"
+        case "assert":
+            return f"with a reason:  if not {shown[0]} then error {shown[1]}"
+        case _:
+            return ""
 
 
 def result_of(cx: Context, name: str, given: int) -> Type | None:
