@@ -122,6 +122,18 @@ def test_unknown_option(dpl) -> None:
     check(dpl("run", "--fast", "x.dp"), 2, "--fast")
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "option"),
+    [("DPL_DEVICE", "gpuu", "--device"), ("DPL_THREADS", "0", "--threads"), ("DPL_THREADS", "two", "--threads")],
+)
+def test_settings_that_mean_nothing(dpl, variable: str, value: str, option: str) -> None:
+    check(dpl("run", "examples/hello.dp", **{variable: value}), 2, option, value)
+
+
+def test_the_interpreter_on_a_device(dpl) -> None:
+    check(dpl("run", "--device", "gpu", "--engine", "interp", "examples/hello.dp"), 2, "--device gpu")
+
+
 def test_no_file(dpl) -> None:
     check(dpl("run"), 2, "FILE")
 

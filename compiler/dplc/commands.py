@@ -82,9 +82,9 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
 @click.option("--no-cache", is_flag=True, help="Compile again, and do not cache the result.")
 @click.option("-O", "effort", type=click.IntRange(0, 2), metavar="0|1|2",
               help="Optimise to this level before the program starts (default: to level 2 while it runs).")  # fmt: skip
-@click.option("--threads", type=click.IntRange(1), metavar="N",
+@click.option("--threads", type=click.IntRange(1), metavar="N", envvar="DPL_THREADS",
               help="Threads to use (or DPL_THREADS; default: as many as processors).")  # fmt: skip
-@click.option("--device", type=click.Choice(["auto", "cpu", "gpu"]),
+@click.option("--device", type=click.Choice(["auto", "cpu", "gpu"]), envvar="DPL_DEVICE",
               help="Where loops run; auto: on a GPU if there is one (or DPL_DEVICE).  [default: cpu]")  # fmt: skip
 @click.option("--nan", type=click.Choice(["off", "warn", "trap"]), default="off", show_default=True,
               help="At the first NaN or infinity of a call or a sweep: end, or (in the interpreter) warn.")  # fmt: skip
@@ -103,6 +103,8 @@ def run(
         os.environ["DPL_THREADS"] = str(threads)  # the runtime reads it, as in executables
     if device:
         os.environ["DPL_DEVICE"] = device
+    if device == "gpu" and (options["engine"] == "interp" or options["nan"] == "warn"):
+        raise click.UsageError("the interpreter runs on the CPU only: leave out --device gpu, or --engine and --nan")
     if (file is None) == (expression is None):
         if file is None:
             raise click.UsageError("which FILE?")

@@ -12,6 +12,11 @@ from conftest import EFFORTS
 
 HERE = Path(__file__).parent
 ORDER = 3
+LONG = ("linalg_halves", "linalg_det", "linalg_more", "linalg_solve")  # seconds each: run with  pytest -m slow
+LINES = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
+    for path in sorted((HERE / "gradients").glob("*.dp"))
+]
 
 LINE = """
 let _v = Tree.map (fun x -> cos (3.0 * x + 0.5)) x0
@@ -60,6 +65,6 @@ def test_jets(dpl, program: Path, effort: str, tmp_path: Path) -> None:
 
 
 @EFFORTS
-@pytest.mark.parametrize("program", sorted((HERE / "gradients").glob("*.dp")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("program", LINES)
 def test_along_a_line(dpl, program: Path, effort: str, tmp_path: Path) -> None:
     check(dpl, program.read_text(encoding="utf-8") + LINE, tmp_path / program.name, effort)

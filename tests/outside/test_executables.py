@@ -21,14 +21,14 @@ EXAMPLES = sorted(
     p for p in (ROOT / "examples").glob("*.dp") if not any(name in p.read_text("utf-8") for name in READING)
 )
 
-# Those that LLVM optimises for seconds: built without that, and in the long run with it.
+# Those that take seconds: built in the long run, optimised and not.
 LONG = (
     "control", "eight_schools", "gaussian_process", "hyper_gradient", "meta_learning", "neural_ode", "ntm", "pinn",
     "ray_tracer", "speech_ctc",
 )  # fmt: skip
-EFFORTS = {"-O2": [p for p in EXAMPLES if p.stem not in LONG], "-O0": [p for p in EXAMPLES if p.stem in LONG]}
-BUILDS = [pytest.param(p, effort, id=p.stem) for effort, files in EFFORTS.items() for p in files]
-OPTIMISED = [pytest.param(p, "-O2", id=f"{p.stem}-O2", marks=pytest.mark.slow) for p in EFFORTS["-O0"]]
+BUILDS = [pytest.param(p, "-O2", id=p.stem) for p in EXAMPLES if p.stem not in LONG]
+LARGE = [pytest.param(p, effort, id=f"{p.stem}{effort}", marks=pytest.mark.slow)
+         for p in EXAMPLES if p.stem in LONG for effort in ("-O0", "-O2")]  # fmt: skip
 
 # Steps of those that learn for seconds: a tenth of their own, or less.
 STEPS = {"meta_learning": "200", "neural_ode": "30", "ntm": "100", "speech_ctc": "60", "pinn": "100"}
@@ -41,7 +41,7 @@ def built(dpl, file: Path, folder: Path, *options: str, **env: str) -> Path:
     return out
 
 
-@pytest.mark.parametrize(("file", "effort"), [*BUILDS, *OPTIMISED])
+@pytest.mark.parametrize(("file", "effort"), [*BUILDS, *LARGE])
 def test_examples(dpl, tmp_path, file, effort) -> None:
     """Their stages are verified where their sizes are counted (`cost/test_code_sizes.py`)."""
     program = shutil.move(built(dpl, file, tmp_path, effort, DPL_CHECK="0"), tmp_path / "alone")
