@@ -102,7 +102,8 @@ def test_a_line_has_its_points_and_goes_up(drawing, engine: str) -> None:
 def test_layers_have_colours_and_names(drawing) -> None:
     upper = 'Plot.scatter [1.0, 2.0, 3.0] [3.0, 2.0, 1.0] |> Plot.name "a < b & c"'
     root = drawing(f'Plot.line [1.0, 3.0] [1.0, 3.0] |> Plot.name "Größe" |> Plot.over ({upper})')
-    assert (len(lines(root, BLUE)), len(filled(root, "circle", ORANGE))) == (1, 3)
+    assert len(lines(root, BLUE)) == len(filled(root, "rect", BLUE)) == 1  # the one in the legend is thick
+    assert len(filled(root, "circle", ORANGE)) == 3 + 1
     assert {"Größe", "a < b & c"} <= set(texts(root))
 
 
@@ -115,6 +116,7 @@ def test_title_labels_and_size(drawing) -> None:
 def test_ticks_are_round_numbers(drawing) -> None:
     assert {"0", "0.2", "0.4", "1"} <= set(texts(drawing("Plot.line [0.0, 1.0] [100.0, 200.0]")))
     assert {"1", "100", "10000"} <= set(texts(drawing("Plot.log_y (Plot.line [0.0, 1.0] [1.0, 1e4])")))
+    assert {"1000000", "1020000"} <= set(texts(drawing("Plot.line [0.0, 1.0] [1e6, 1.05e6]")))
 
 
 def test_logarithms_make_a_line_of_powers(drawing) -> None:
@@ -318,6 +320,12 @@ def test_categories_and_scales(drawing) -> None:
     assert [text.text for text in bars.findall(f"{SVG}text")][:2] == ["one", "two"]
     plain, scaled = (drawing(f"{how} (Plot.image [[0.0, 10.0]])", "interp") for how in ("id", "Plot.with_scale"))
     assert len(scaled.findall(f"{SVG}rect")) == len(plain.findall(f"{SVG}rect")) + 64
+
+
+def test_a_legend_fits_its_letters(pixels) -> None:
+    rows = pixels('Plot.size 300 150 (Plot.name "validation" (Plot.band [0.0, 1.0] [0.0, 0.0] [0.0, 1.0]))', "interp")
+    frame = 300 - 20
+    assert {colour for row in rows for colour in row[frame + 2 :]} == {(255, 255, 255)}
 
 
 def test_panels_and_dark_pictures(drawing, pixels) -> None:

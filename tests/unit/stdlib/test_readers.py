@@ -350,7 +350,23 @@ def test_no_bomb(readers) -> None:
     }.items():
         run = readers(form, data)
         assert run.returncode == 1 and "memory" not in run.stderr, run.stderr
-    packed = bytearray(gzip.compress(idx(np.zeros(1000, "u1"), 8)))
-    packed[-4:] = struct.pack("<I", 2000000000)
-    run = readers("idx", bytes(packed))
-    assert run.returncode == 1 and "file.idx: " in run.stderr and "memory" not in run.stderr
+    noise = rng.integers(0, 256, 30000).astype("u1")
+    for array, said in (np.zeros(1000, "u1"), 2000000000), (noise, 30000000):
+        packed = gzip.compress(idx(array, 8))[:-4] + struct.pack("<I", said)
+        run = readers("idx", packed)
+        assert run.returncode == 1 and "file.idx: " in run.stderr and "memory" not in run.stderr
+
+
+def test_what_is_compressed_most(readers) -> None:
+    """Room for what comes out grows in blocks of each kind."""
+    array = np.zeros(20000, "u1")
+    array[:3000:7] = 1
+    array[-100:] = rng.integers(0, 256, 100)  # not compressed
+    data = idx(array, 8)
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    start = packer.compress(data[:-100]) + packer.flush(zlib.Z_FULL_FLUSH)
+    whole = start + packer.compress(data[-100:]) + packer.flush()
+    fixed = zlib.compressobj(9, zlib.DEFLATED, 31, 9, zlib.Z_FIXED)
+    for packed in whole, fixed.compress(data) + fixed.flush():
+        assert len(data) > 40 * len(packed)
+        assert readers("idx", packed).stdout == shown(array)

@@ -16,7 +16,8 @@ EXAMPLE = re.compile(r"^-- Example: `(.*)` is (.*)\.$", re.MULTILINE)
 PUBLIC = re.compile(r"^let (?:rec )?(?!rec\b)([a-z]\w*'*)", re.MULTILINE)
 MATHEMATICS = ("dist", "fft", "interp", "ode", "quad", "root", "sparse", "special", "stats", "transform")
 COMPILED = (*MATHEMATICS, "array", "list", "map", "option", "result", "set", "string")
-DOCUMENTED = (*MATHEMATICS, "ad", "linalg", "map", "nn", "optim", "option", "prob", "random", "result", "set", "tensor")
+FILES = ("bytes", "data", "json", "safetensors", "tree")  # the examples of these leave out what reads and writes files
+INCOMPLETE = (*FILES, "mpi", "plot", "prelude", "sys")
 
 FACTS = """
 let check (what : string) (f : float -> float) (x : float) : unit =
@@ -60,6 +61,10 @@ SLOPES = [
     "fun x -> Linalg.norm_nuclear (Linalg.kron [[x, 1.0]] [[2.0, x], [x, 1.0]])",
     "fun x -> Dist.entropy_discrete (Dist.Poisson x) + Dist.kl_discrete (Dist.Poisson x) (Dist.Poisson 2.0)",
     "fun x -> Dist.mv_normal_kl ([x, 0.0], [[1.0, 0.0], [x, 2.0]]) ([0.0, x], [[x, 0.0], [0.5, 1.0]])",
+    "fun x -> Dist.logpmf (Dist.Poisson (20.0 * x)) 30 + Dist.logpmf (Dist.Binomial (60, x / 4.0)) 25",
+    "fun x -> Dist.logpmf (Dist.Negative_binomial (25.0 * x, x / 4.0)) 30",
+    "fun x -> Dist.entropy (Dist.Beta (30.0 * x, 25.0)) + Dist.entropy (Dist.Student_t (50.0 * x, 0.0, 1.0))",
+    "fun x -> Dist.cdf (Dist.Student_t (3.0 * x, x, 2.0)) 1.3 + Dist.logpdf (Dist.Student_t (1e19, x, 2.0)) 1.0",
     "fun q -> Stats.quantile (q / 4.0) [3.0, 1.0, 7.0, 2.0]",
     "fun x -> Stats.correlation [1.0, x, 5.0] [2.0, 1.0, x] + Stats.variance [x, 2.0]",
     "fun x -> Stats.skewness [x, 2.0, 7.0] + Stats.kurtosis [x, 2.0, 7.0]",
@@ -200,7 +205,7 @@ DENSITIES = """
 let families =
   [ Dist.Normal (1.0, 2.5); Dist.Lognormal (0.3, 0.8); Dist.Student_t (4.5, 1.0, 2.0); Dist.Laplace (1.0, 2.0);
     Dist.Logistic (1.0, 2.0); Dist.Gamma (2.7, 1.5); Dist.Gamma (0.6, 1.5);
-    Dist.Inverse_gamma (4.2, 1.5); Dist.Beta (2.0, 3.5);
+    Dist.Gamma (40.0, 50.0); Dist.Inverse_gamma (4.2, 1.5); Dist.Beta (2.0, 3.5); Dist.Beta (30.0, 25.0);
     Dist.Exponential 0.7; Dist.Uniform (-1.0, 3.0); Dist.Half_normal 1.7 ]
 let says what a b tolerance = if not (abs (a - b) <= tolerance * (1.0 + abs b)) then print $"{what}: {a}, {b}"
 let check d =
@@ -299,7 +304,7 @@ def test_examples_of_the_library(dpl, module: str) -> None:
         for name in PUBLIC.findall(text)
         if not any(re.search(rf"\b{module.title()}\.{name}(?![\w'])", call) for call, _ in examples)
     ]
-    assert not missing or module not in DOCUMENTED
+    assert not missing or module in INCOMPLETE
     for engine in ("interp", "native") if module in COMPILED else ("interp",):
         got = printed(dpl, (engine,), [f"do print ({call})" for call, _ in examples])
         for (call, want), value in zip(examples, got, strict=True):

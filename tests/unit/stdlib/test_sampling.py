@@ -73,6 +73,8 @@ let one (f : Random.key -> float) = [for k in Random.split_many k 4000 -> f k]
 let correlations = [for k in Random.split_many k 4000 -> let l = Dist.lkj_sample k 3 2.0 in (l @ transpose l)[2, 1]]
 do told "correlations" correlations 0.0 (1.0 / 6.0)
 do told "gamma in f32" (one (fun k -> float (Dist.sample k (Dist.Gamma (2.5f32, 2.0f32))))) 1.25 0.625
+do told "tiny beta in f32" (one (fun k -> float (Dist.sample k (Dist.Beta (0.001f32, 0.002f32))))) (1.0 / 3.0) 0.2216
+do told "tiny shares" (one (fun k -> (Dist.dirichlet_sample k [0.001, 0.002])[0])) (1.0 / 3.0) 0.2216
 do told "shapes" (Tree.flatten (Random.normal_like k ((fill 40 (zeros 50) : f32[40, 50]), zeros 2000))) 0.0 1.0
 do told "uniform" (Tree.flatten (Random.uniform_like k { Nn.scale = zeros 2000; offset = zeros 2000 })) 0.5 (1.0 / 12.0)
 do assert (sort (Random.shuffle k (range 50)) = range 50 && Random.shuffle k (range 50) <> range 50)
