@@ -194,6 +194,9 @@ def in_shell(tmp_path, line: str, cache) -> subprocess.CompletedProcess[str]:
 
 
 NO_OUTPUT = "cannot write standard output: Bad file descriptor"
+FIRST = "do   print 1\n"
+UNTIDY = f"yes '{FIRST.strip()}' | head -n 500 > c.dp"
+NO_ROOM = "cannot write"
 SHELL = [
     ("dpl run a.dp", 0, "hé\n", ""),
     ("dpl run --engine interp a.dp", 0, "hé\n", ""),
@@ -215,6 +218,13 @@ SHELL = [
     ("dpl run /dev/zero", 1, "", "/dev/zero is a device, not a file"),
     ("echo 'import \"/dev/zero\" as Z' > c.dp; dpl run c.dp", 1, "", "/dev/zero is a device, not a file"),
     ("mkfifo f.dp; echo 'import F' > c.dp; dpl run c.dp", 1, "", "f.dp is a pipe, not a file"),
+    ("export PYTHONDONTWRITEBYTECODE=1; (ulimit -f 1; dpl build a.dp -o c); ls -A", 0, "a.dp\nb.dp\n", NO_ROOM),
+    ("mkfifo p; cat p >q & dpl build --emit llvm a.dp -o p; wait; test -p p -a -s q", 0, "p\n", ""),
+    (f"{UNTIDY}; chmod 640 c.dp; ln -s c.dp d.dp; dpl fmt d.dp; stat -c %a c.dp; test -L d.dp", 0, "640\n", "d.dp"),
+    (f"{UNTIDY}; (ulimit -f 1; PYTHONDONTWRITEBYTECODE=1 dpl fmt c.dp); head -n 1 c.dp", 0, FIRST, NO_ROOM),
+    ("dpl run -e '[1, 2'", 1, "", "<expression>:1:1"),
+    ("dpl run -e 'let x = 1 in print x; print 2'", 0, "1\n2\n", ""),
+    ("dpl run -e 'let f x = x + 1 do print (f 1)'", 0, "2\n", ""),
     ("ulimit -v 400000; dpl run --no-cache a.dp", 0, "hé\n", ""),
 ]
 

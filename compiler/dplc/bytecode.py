@@ -96,7 +96,10 @@ class Loader(SourceFileLoader):
         when = stamp(self.path)
         if (packed := self.pack.code(fullname, self.path, when)) is not None:
             return packed
-        code = super().get_code(fullname)
+        try:
+            code = super().get_code(fullname)
+        except EOFError:  # the disk was full when Python wrote its file
+            code = self.source_to_code(super().get_data(self.path), self.path)
         if when and code:
             self.pack.others[fullname] = self.path, when, code
         return code

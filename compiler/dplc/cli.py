@@ -87,8 +87,8 @@ def dispatch(args: list[str]) -> int:
 
     try:
         return cli.main(args, prog_name="dpl", standalone_mode=False) or 0
-    except Abort:  # click turns Ctrl-C into this
-        raise KeyboardInterrupt from None
+    except Abort as abort:  # click turns Ctrl-C into this, and any EOFError
+        raise abort.__cause__ or KeyboardInterrupt from None
 
 
 if __name__ == "__main__":

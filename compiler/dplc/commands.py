@@ -89,7 +89,7 @@ CHECK = click.option("--check", "verify", is_flag=True, envvar="DPL_CHECK",
 @click.option("--nan", type=click.Choice(["off", "warn", "trap"]), default="off", show_default=True,
               help="At the first NaN or infinity of a call or a sweep: end, or (in the interpreter) warn.")  # fmt: skip
 @CHECK
-@click.option("-e", "expression", metavar="EXPR", help="Run `do print (EXPR)` instead of a file.")
+@click.option("-e", "expression", metavar="EXPR", help="Print the value of EXPR, or run declarations.")
 @click.argument("file", required=False, type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import py_compile
+from importlib.util import cache_from_source
 from pathlib import Path
 from types import CodeType
 
@@ -73,3 +75,14 @@ def test_a_damaged_pack_is_not_taken(sources, tmp_path: Path) -> None:
     assert number(Pack(str(file)), sources[0]) == 0
     file.unlink()
     assert number(Pack(str(file)), sources[0]) is None
+
+
+def test_bytecode_that_is_cut_off(sources, tmp_path: Path) -> None:
+    """Python does not notice that the disk is full when it writes bytecode beside a source."""
+    kept = Path(cache_from_source(str(sources[3])))
+    kept.parent.mkdir(exist_ok=True)
+    py_compile.compile(str(sources[3]), str(kept), invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
+    kept.write_bytes(kept.read_bytes()[:40])
+    Loader.pack = Pack(str(tmp_path / "cache" / "pack"))
+    code = Loader("cut", str(sources[3])).get_code("cut")
+    assert code is not None and said(code) == 3

@@ -355,7 +355,12 @@ class Record(Shape):
             return [value[name] for name in names]
         if all(hasattr(value, name) for name in names):
             return [getattr(value, name) for name in names]
-        raise place.refused(described(value))
+        found = described(value)
+        if isinstance(value, Mapping):
+            lacking = [f"`{name}`" for name in names if name not in value]
+            extra = [f"`{name}`" for name in value if name not in names]
+            found += f" without {', '.join(lacking)}" if lacking else f" with {', '.join(extra)} besides"
+        raise place.refused(found)
 
     def give(self, value: Any, place: Place, kept: list[Any]) -> list[Any]:
         (struct,) = self.stored(value, place, kept)

@@ -12,8 +12,8 @@ from dpl.source import NOWHERE, Source, Span
 
 
 class Inlined(Span):
-    """A span in the body of the function `label`, called at `caller` (which may be inlined itself).  Its hash is kept,
-    as paths of calls are long and share their outer calls."""
+    """A span in the body of the function `label`, called at `caller` (which may be inlined itself).  A function that
+    the compiler made has no label.  The hash is kept, as paths of calls are long and share their outer calls."""
 
     __slots__ = ("caller", "hashed", "label")
     # pyrefly: ignore[bad-override, bad-override-mutable-attribute]  (of a node)
@@ -53,8 +53,8 @@ class Inlining:
     def moved(self, span: Span) -> Span:
         if isinstance(span, Inlined):
             return Inlined(span.source, span.start, span.end, span.label, self.span(span.caller))
-        if span == NOWHERE or self.caller == NOWHERE or not self.label:
-            return span if self.caller == NOWHERE or span != NOWHERE else self.caller
+        if span == NOWHERE or self.caller == NOWHERE:
+            return self.caller if span == NOWHERE else span
         return Inlined(span.source, span.start, span.end, self.label, self.caller)
 
 
@@ -62,7 +62,8 @@ def path(span: Span) -> list[tuple[str, Span]]:
     """The calls that an inlined span went through, outermost first: (called function, span of the call)."""
     calls: list[tuple[str, Span]] = []
     while isinstance(span, Inlined):
-        calls.append((span.label, span.caller))
+        if span.label:
+            calls.append((span.label, span.caller))
         span = span.caller
     return calls[::-1]
 

@@ -10,6 +10,7 @@ from dpl.diagnostics import DplError
 from dpl.syntax.format import format_source
 from dpl.syntax.load import read
 
+from dplc.tools.files import put
 from dplc.tools.report import report
 from dplc.tools.streams import standard_input
 
@@ -43,6 +44,6 @@ def format_file(file: Path, only_check: bool, diff: bool) -> int:
     elif only_check:
         print(f"would change {file}")
     else:
-        file.write_text(after, encoding="utf-8")
+        put(file, after.encode())
         print(f"formatted {file}", file=sys.stderr)
     return 1 if only_check or diff else 0

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EROFS, getattr(errno, "EDQUOT", errno.ENOSPC))  # nothing can be written
+
+
 class Ended(BaseException):
     """Raised when a signal ends the process."""
 
@@ -69,6 +72,9 @@ def told(failure: Exception) -> int:
         return 1
     if is_memory(failure):
         report([Diagnostic("R0802", "out of memory")])
+        return 1
+    if isinstance(failure, OSError) and failure.errno in FULL:
+        report([Diagnostic("E0572", f"cannot write {failure.filename or 'a file'}: {failure.strerror}")])
         return 1
     code = usage(failure)
     return internal(failure) if code is None else code

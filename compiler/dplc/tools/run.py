@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 STDIN = "-"
+EXPRESSION = "<expression>"
 ALLOCATIONS = 1_000_000  # more than most programs need until they are compiled
 CACHED = (None, 2)  # optimisation levels whose code is cached: first quick and then optimised code; optimised code
 
@@ -248,17 +249,34 @@ def timed(name: str, context: Context, work: Callable[[], Result]) -> Result:
 def text_of(file: str | None, expression: str | None) -> Source:
     from pathlib import Path
 
-    from dpl.source import Source
     from dpl.syntax.load import decoded, read
 
     from dplc.tools.streams import standard_input
 
     if expression is not None:
-        return Source("<expression>", f"do print (\n{decoded(os.fsencode(expression), '<expression>')}\n)")
+        return of_expression(decoded(os.fsencode(expression), EXPRESSION))
     if file == STDIN:
         return standard_input()
     assert file is not None
     return read(Path(file))
+
+
+def of_expression(text: str) -> Source:
+    """The program that an expression or declarations on the command line are.  Raises DplError with the syntax errors,
+    in the text as the user wrote it."""
+    from dpl.source import Source
+    from dpl.syntax import tree
+    from dpl.syntax.parse import parse_input
+    from dpl.syntax.shape import spine
+
+    found = parse_input(Source(EXPRESSION, text))
+    if isinstance(found, tree.File):
+        return Source(EXPRESSION, text)
+    while isinstance(found, tree.Seq | tree.Let):
+        found = found.second if isinstance(found, tree.Seq) else found.body
+    head = spine(found)[0]
+    prints = isinstance(head, tree.Var) and head.name in ("print", "print_string")
+    return Source(EXPRESSION, f"do {text}" if prints else f"do print ({text}\n)")
 
 
 def compile_native(begun: Begun, context: Context, first: bool, may_be_interpreted: bool) -> Program | None:

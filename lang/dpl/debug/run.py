@@ -27,13 +27,13 @@ from dpl.eval.code.control import with_pullback
 from dpl.eval.machine.failure import for_user, in_path
 from dpl.eval.machine.machine import Finished
 from dpl.eval.machine.outside import ProgramExit, Writable
-from dpl.eval.run import Interpreter
+from dpl.eval.run import Interpreter, in_turn, tail_of
 from dpl.eval.values.active import HERE
-from dpl.eval.values.instance import type_params
 from dpl.eval.values.memory import out_of_memory
 from dpl.eval.values.value import Cell, Value
 from dpl.garbage import collected_seldom, collecting, set_aside
 from dpl.node import node
+from dpl.source import Span
 
 PACE = 0.01  # seconds of work between moments
 MOST = 1 << 14  # steps between looks at the clock
@@ -189,7 +189,7 @@ class Run:
             match self.program.items[self.item]:
                 case c.Do(body=body):
                     pass
-                case c.Def(name=name, params=params, body=body) if not type_params(params) and name not in self.given:
+                case c.Def(name=name, body=body) as item if in_turn(item) and name not in self.given:
                     pass
                 case _:
                     continue
@@ -279,7 +279,7 @@ class Run:
         except (DplError, MemoryError) as failure:
             self._settle((step, x, k), start + i - 1, Stops(last, before))
             error = failure if isinstance(failure, DplError) else out_of_memory()
-            self.ended = Ended(1, for_user(self._with_path(error), self.interpreter._own))
+            self.ended = Ended(1, for_user(self._with_path(error), self.interpreter._own, self._last()))
         except ProgramExit as stop:
             self._settle((step, x, k), start + i - 1, Stops(last, before))
             self.ended = Ended(stop.code)
@@ -293,7 +293,7 @@ class Run:
         try:
             self._item_done(value)
         except DplError as error:  # of a definition that is evaluated at its first mention
-            self.ended = Ended(1, for_user(error, self.interpreter._own))
+            self.ended = Ended(1, for_user(error, self.interpreter._own, self._last()))
         if self.ended is None and armed is not None and self.state[0] in armed and (found := check()):
             return found
         return self.ended
@@ -301,6 +301,10 @@ class Run:
     def _with_path(self, error: DplError) -> DplError:
         step, _, k = self.state
         return in_path(error, self.machine._sites(k[2] if step is k[0] else k))
+
+    def _last(self) -> Span:
+        """The place of what the item does last."""
+        return tail_of(self.program.items[self.item].body)
 
     def change(self, cell: Cell, value: Value) -> None:
         """Change a reference.  A run from an earlier moment would not repeat that, so the past begins here."""

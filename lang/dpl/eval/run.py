@@ -27,7 +27,7 @@ from dpl.eval.values.instance import MOST, Handed, Types, type_params
 from dpl.eval.values.show import Shower
 from dpl.eval.values.value import Value
 from dpl.garbage import collected_seldom
-from dpl.source import Source
+from dpl.source import Source, Span
 
 __all__ = ["Interpreter", "ProgramExit", "run"]
 
@@ -78,11 +78,11 @@ class Interpreter:
         match item:
             case c.Do(body=body):
                 self.value(body)
-            case c.Def(name=name, params=params) if not type_params(params):
+            case c.Def(name=name, params=params, body=body) if in_turn(item):
                 try:
-                    self._lookup(name, ())
+                    self._lookup(name, (t.UNIT,) * len(type_params(params)))
                 except DplError as error:
-                    raise for_user(error, self._own) from None
+                    raise for_user(error, self._own, tail_of(body)) from None
             case _:  # a generalised value is computed on first use, an expectation by `holds`
                 pass
 
@@ -95,7 +95,7 @@ class Interpreter:
         try:
             return self._finish(code, self.types)
         except DplError as error:
-            raise for_user(error, self._own) from None
+            raise for_user(error, self._own, tail_of(term)) from None
 
     def show(self, value: Value, ty: t.Ty) -> str:
         return self.shower.show(value, ty, abridged=True)
@@ -124,6 +124,19 @@ class Interpreter:
 
     def _finish(self, code: Code, types: Types) -> Value:
         return self.machine.finish(code.run, (types,), self.machine.end)
+
+
+def in_turn(item: c.Def) -> bool:
+    """True if the value of a definition is computed when its turn comes, not on first use.  A value of all types is an
+    error."""
+    return not type_params(item.params) or isinstance(item.ty, t.Var)
+
+
+def tail_of(body: c.Term) -> Span:
+    """The place of what a computation does last: a tail call leaves no frame that tells it."""
+    while isinstance(body, (c.Let, c.LetRec)):
+        body = body.body
+    return body.span
 
 
 def run(program: c.Program, *, args: Sequence[str] = (), out: Writable | None = None,

@@ -58,6 +58,9 @@ TYPE_WORDS = {
     "auto": "_",
 }  # fmt: skip
 
+EACH_SECOND = "[for i < length xs / 2 -> xs[2 * i]]"
+COMPOSED = "functions are composed by  fun x -> f (g x)"
+
 OPERATORS = {
     "==": "equality is written  a = b",
     "===": "equality is written  a = b",

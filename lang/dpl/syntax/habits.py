@@ -8,7 +8,7 @@ from dpl.diagnostics import Diagnostic, Edit
 from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax.brackets import begins_declaration
-from dpl.syntax.foreign import LAMBDA, STARTS, TYPE_WORDS, WORDS, table
+from dpl.syntax.foreign import COMPOSED, EACH_SECOND, LAMBDA, STARTS, TYPE_WORDS, WORDS, table
 from dpl.syntax.lexer import Token
 from dpl.syntax.place import Place
 
@@ -34,6 +34,9 @@ def _comprehension(place: Place) -> Diagnostic | None:
         edit = Edit(place.span(place.token), "when")
         error = place.error("E0106", "a condition in a comprehension begins with `when`", "[for x in xs when c -> e]")
         return replace(error, edits=(edit,))
+    if place.token.kind == "FOR" and place.inside("for", "loop", "let") == "for" and not place.due("do"):
+        error = place.error("E0106", "clauses of a comprehension are separated by commas", "[for i < n, j < m -> e]")
+        return replace(error, edits=(Edit(Span(place.source, place.before.end, place.token.end), ","),))
     if place.token.kind in ("FOR", "VBAR") and place.before.kind != "LSQB" and not place.inside("loop"):
         return place.error("E0106", "a comprehension begins with its `for`", "[for x in xs -> e]")
     return None
@@ -127,6 +130,8 @@ def _number_without_digit(place: Place) -> Diagnostic | None:
 def _after_dot(place: Place) -> Diagnostic | None:
     if place.before.kind != "DOT":
         return None
+    if place.token.kind in ("QLOWER", "LPAR") and place.token.start > place.before.end:
+        return place.error("E0106", "`.` composes no functions", COMPOSED, at=place.span(place.before))
     match place.token.kind:
         case "LPAR" if place.tokens[place.number - 2].kind == "UPPER":
             module, helps = place.tokens[place.number - 2].value, ("name it there:  let plus = ( + )",)
@@ -235,7 +240,7 @@ def _operator(place: Place) -> Diagnostic | None:
         case "&":
             return place.error("E0106", "there are no addresses", "a reference is made by  ref e")
         case "::" if place.inside("[", "(") == "[":
-            return place.error("E0106", "a slice takes no steps", "[for i < length xs / 2 -> xs[2 * i]]")
+            return place.error("E0106", "a slice takes no steps", EACH_SECOND)
         case _:
             return None
 

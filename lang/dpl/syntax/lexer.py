@@ -154,7 +154,7 @@ class Lexer:
         if kind := self.words.get(text):
             self.put(kind, start, self.at, text)
         elif text[0] == "." and self.text[self.at - 1] == ".":
-            ways = ("a slice:  xs[0:3]", "the numbers below 10:  range 10", "a changed copy:  { r with x = 1 }")
+            ways = ("slices:  xs[0:3]  xs[:, 0]", "numbers below 10:  range 10", "a changed copy:  { r with x = 1 }")
             self.problem("E0105", f"`{text}` is no operator", start, self.at, *ways)
         else:
             self.put("PREFIX" if _PREFIXES.fullmatch(text) else "INFIX", start, self.at, text)

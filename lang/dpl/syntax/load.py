@@ -23,6 +23,7 @@ from dpl.syntax.parse import parse
 from dpl.syntax.tree import File
 
 MAIN = "main"
+LIKE = 0.62  # how like a name is another, from 0 to 1, that is proposed in its place
 MOST = 1 << 20  # the most bytes of cached imports
 
 
@@ -138,7 +139,8 @@ def _near(path: Path) -> tuple[str, ...]:
         return ()
     from difflib import get_close_matches
 
-    return tuple(f"did you mean {path.with_name(n)}?" for n in get_close_matches(path.name, names, 1))
+    stems = {Path(name).stem: name for name in names}
+    return tuple(f"did you mean {path.with_name(stems[n])}?" for n in get_close_matches(path.stem, stems, 1, LIKE))
 
 
 class Loader:
@@ -265,7 +267,7 @@ def _unknown_module(decl: tree.DeclImport, folder: Path) -> DplError:
     beside = [module_name(Path(name)) for name in _programs(folder)] if _is_folder(folder) else []
     from difflib import get_close_matches
 
-    close = get_close_matches(decl.target, [*standard_modules(), *beside], 1, 0.5)
+    close = get_close_matches(decl.target, [*standard_modules(), *beside], 1, LIKE)
     helps = [f"did you mean {name}?" for name in close]
     lower = decl.target[:1].lower() + decl.target[1:]
     helps.append(f'it is neither a standard module nor a file here; a file elsewhere:  import "path/{lower}.dp"')

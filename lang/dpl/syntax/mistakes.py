@@ -14,7 +14,7 @@ from dpl.source import Span
 from dpl.syntax import expected
 from dpl.syntax.automaton import Parser
 from dpl.syntax.brackets import begins_declaration
-from dpl.syntax.foreign import LAMBDA, table
+from dpl.syntax.foreign import EACH_SECOND, LAMBDA, table
 from dpl.syntax.habits import HABITS
 from dpl.syntax.headings import HEADINGS
 from dpl.syntax.lexer import Token
@@ -61,11 +61,13 @@ def _long_string(place: Place) -> list[Label]:
 
 
 def _case_without_bar(place: Place) -> Diagnostic | None:
-    """A case without its bar: `None -> 0` below another case."""
+    """A case without its bar: `None -> 0`, below another case or beside it, where it was read as an argument."""
     if place.token.value != "->" or not any(t.kind == "MATCH" for t in place.tokens[: place.number]):
         return None
     line = place.source.position(place.token.start)[0]
     first = next(t for t in place.tokens if place.source.position(t.start)[0] == line)
+    if place.before.kind == "UPPER" and not (place.due("->") or place.due("with")):
+        first = place.before
     if first.value == "|" or first.kind in ("LET", "FUN", "MATCH"):
         return None
     at = place.span(first)
@@ -374,6 +376,10 @@ def _annotation(place: Place) -> Diagnostic | None:
     if place.token.kind == "COLON" and place.before.kind == "LOWER" and place.inside("(", "[", "{") == "{":
         edit = Edit(place.span(place.token), " =")
         return replace(place.error("E0101", "expected `=`, found `:`", "a record:  { x = 1; y = 2 }"), edits=(edit,))
+    bracket = next((span.start for word, span in place.unfinished() if word in ("[", "(", "{")), -1)
+    indexes = any(t.kind == "INDEX" and t.start == bracket for t in place.tokens)
+    if place.token.kind == "COLON" and indexes and not place.due(":"):
+        return place.error("E0106", "a slice takes no steps", EACH_SECOND)
     about, ends = place.inside("[", "(", "{", "for"), (place.before.kind, place.after.kind)
     counts = "INT" in ends and (about in ("[", "for") or ends == ("INT", "INT"))
     if place.token.kind == "COLON" and counts and not place.due(":"):

@@ -70,6 +70,18 @@ def parse_expr(source: Source) -> tree.Expr:
     return _read(source, "expression")[1]
 
 
+def parse_input(source: Source) -> tree.File | tree.Expr:
+    """The declarations of a text, or the expression that it is.  Raises DplError with the syntax errors."""
+    try:
+        return parse(source)
+    except DplError as as_file:
+        try:
+            return parse_expr(source)
+        except DplError as as_expr:
+            words = source.text.split(maxsplit=1)
+            raise (as_file if words and words[0] in pages.DECLARES else as_expr) from None
+
+
 def parse_type(text: str, name: str = "<type>") -> tree.Type:
     """The tree of a text that is one type.  Raises DplError with the syntax errors."""
     return _read(Source(name, text), "type_alone")[1]

@@ -37,6 +37,7 @@ from dpl.types.typedefs import declare_types
 
 Item = term.Def | term.Do | term.Expect
 
+UNDECIDED = "E0211"
 DOES = "to show a value:  do print e"
 
 
@@ -60,7 +61,7 @@ class Module:
                 from dpl.types.replay import explained
 
                 error = explained(self.cx, error, lambda: self.check(decl))
-            self.problems += error.diagnostics
+            self.problems += [d for d in error.diagnostics if d.code != UNDECIDED or not self.cx.lost]
             del self.unfinished[before:]
             self.fail(decl)
         else:

@@ -26,6 +26,13 @@ import pytest
         ("Linalg.qr [[1.0, 2.0]]", "Linalg.qr: 1 rows are fewer than 2 columns"),
         ("Linalg.svd [[1.0, 2.0]]", "Linalg.svd: 1 rows are fewer than 2 columns"),
         ("Linalg.lstsq [[1.0, 2.0], [2.0, 4.0]] [1.0, 2.0]", "Linalg.lstsq: the matrix is not of full rank"),
+        ("Random.draw_index (Random.key 1) [0.5, -0.5]", "weights are at least 0"),
+        ("Random.categorical (Random.key 1) [0.0, 0.0] 3", "a positive, finite sum"),
+        ("Random.bernoulli (Random.key 1) 1.5 3", "1.5 is no probability"),
+        ("Random.draw_binomial (Random.key 1) 3 (0.0 / 0.0)", "is no probability"),
+        ("Random.draw_gamma (Random.key 1) (-1.0)", "the shape of a gamma distribution cannot be -1.0"),
+        ("Random.draw_poisson (Random.key 1) (-1.0)", "-1.0 events cannot be expected"),
+        ("Random.exponential (Random.key 1) 0.0 3", "the rate of an exponential distribution cannot be 0.0"),
         ("Ad.diffn (-1) (fun x -> x) 1.0", "no derivative of order -1"),
     ],
 )

@@ -95,6 +95,9 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("(fun (x : double) -> x) 1", "float"),
         ("(fun (x : strng) -> x) 1", "string"),
         ("(fun (x : option) -> x) 1", ""),
+        ("fun f g -> f . g", "fun x -> f (g x)"),
+        ("total + 1 where total = 1", "let x = e in body"),
+        ("(let mutable k = 1 in k)", "ref e"),
     ],
 )
 def test_what_is_proposed(text: str, way: str) -> None:

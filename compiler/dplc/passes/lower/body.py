@@ -28,6 +28,8 @@ from dplc.passes.closures.ground import Interner, Layout, Scope, ground_set
 from dplc.passes.closures.lambda_sets import Solved
 from dplc.passes.closures.set_types import Lambda, Member
 
+RULED = ("with_vjp", "with_jvp")
+
 LowerTerm = Callable[["Body", c.Term, bool], Value]  # lowers a term into a body; `True`: tuples may stay whole
 
 
@@ -152,7 +154,10 @@ class Lowering:
 
 
 def qualified(source: Lambda) -> str:
-    """The name of a function in messages.  A library function has its module in front."""
+    """The name of a function in messages.  A library function has its module in front.  A function with a rule has no
+    name: users call it by another than `with_vjp`."""
+    if source.label in RULED:
+        return ""
     where = source.span.source.name
     in_library = source.label and where.startswith("stdlib/")
     return f"{module_name(Path(where))}.{source.label}" if in_library else source.label

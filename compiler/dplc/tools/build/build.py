@@ -18,7 +18,8 @@ from dplc.machine.failure.failures import Sites
 from dplc.machine.llvm import target as targets
 from dplc.machine.llvm.target import Target
 from dplc.stack import on_large_stack
-from dplc.tools.build.link import Wish, link, own_linker, put, unwritable
+from dplc.tools.build.link import Wish, link, own_linker
+from dplc.tools.files import put, unwritable
 from dplc.tools.report import warn
 from dplc.tools.run import STDIN, text_of
 

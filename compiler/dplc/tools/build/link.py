@@ -17,6 +17,7 @@ from dpl.node import node
 
 from dplc.machine.failure.failures import Sites, missing
 from dplc.machine.llvm.target import HOST_SYSTEM, Target, arch
+from dplc.tools.files import put
 
 ZIG_NAMES = {
     "x86_64-linux": "x86_64-linux-gnu", "x86_64-linux-musl": "x86_64-linux-musl", "aarch64-linux": "aarch64-linux-gnu",
@@ -43,7 +44,7 @@ def link(code: bytes, name: str, target: Target, wish: Wish, sites: Sites) -> by
     command = linker(target)
     with tempfile.TemporaryDirectory(prefix="dpl-") as folder:
         object_file, made = Path(folder, "program.o"), Path(folder, "program")
-        object_file.write_bytes(code)
+        put(object_file, code)
         run = subprocess.run(
             [*command, str(object_file), "-o", str(made), *options(target, wish, name)],
             capture_output=True, text=True, errors="replace", check=False,
@@ -101,24 +102,3 @@ def failed(run: subprocess.CompletedProcess[str], sites: Sites, command: Sequenc
     lines = [line.strip() for line in run.stderr.splitlines() if line.strip()]
     why = lines[-1] if lines else f"it ended with exit code {run.returncode}, and said nothing"
     return DplError.at("E0571", f"`{' '.join(command)}` could not link the program: {why}")
-
-
-def put(out: Path, data: bytes, executable: bool = False) -> None:
-    """Write a file atomically."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
-            file.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(file.name, (0o777 if executable else 0o666) & ~mask)
-        try:
-            os.replace(file.name, out)
-        except OSError:
-            os.unlink(file.name)
-            raise
-    except OSError as failure:
-        raise unwritable(out, failure) from failure
-
-
-def unwritable(out: Path, failure: OSError) -> DplError:
-    return DplError.at("E0572", f"cannot write {out}: {failure.strerror or failure}")

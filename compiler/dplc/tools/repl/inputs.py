@@ -6,14 +6,12 @@ f 2               the declaration  let it = f 2
 
 from __future__ import annotations
 
-from dpl.diagnostics import DplError
 from dpl.source import Source
 from dpl.syntax import tree
 from dpl.syntax.automaton import Parser
 from dpl.syntax.build import Builder
 from dpl.syntax.lexer import Lexer
-from dpl.syntax.pages import DECLARES
-from dpl.syntax.parse import parse, parse_expr
+from dpl.syntax.parse import parse_input
 from dpl.syntax.tables import tables
 from dpl.types.declarations import bound_names
 
@@ -40,15 +38,8 @@ def ready(text: str) -> bool:
 
 def declarations(source: Source) -> tuple[tree.File, bool]:
     """(declarations, False), or for an expression (its declaration as `it`, True).  Raises DplError."""
-    try:
-        return parse(source), False
-    except DplError as as_file:
-        try:
-            expr = parse_expr(source)
-        except DplError as as_expr:
-            words = source.text.split(maxsplit=1)
-            raise (as_file if words and words[0] in DECLARES else as_expr) from None
-    return as_it(expr), True
+    found = parse_input(source)
+    return (found, False) if isinstance(found, tree.File) else (as_it(found), True)
 
 
 def as_it(expr: tree.Expr) -> tree.File:

@@ -23,6 +23,7 @@ from dpl.syntax.pages import Block, blocks
 from dpl.syntax.parse import parse_block, printed
 from dpl.types.declarations import Item
 
+from dplc.tools.files import put
 from dplc.tools.repl.inputs import as_it, declared
 from dplc.tools.repl.session import Session
 
@@ -104,7 +105,7 @@ def update(file: Path, engine: str) -> list[Shown]:
     for _ in range(ROUNDS):
         if (text := updated(source, found)) == source.text:
             break
-        file.write_text(text, encoding="utf-8")
+        put(file, text.encode())
         source, found = shown(file, engine)
     else:
         print(f"{file} prints something else in each run", file=sys.stderr)

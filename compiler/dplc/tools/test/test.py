@@ -31,6 +31,7 @@ from dplc.passes import NeedsInterpreter
 from dplc.passes.entry.expectations import expectations
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
+from dplc.tools.files import put
 from dplc.tools.report import colored
 
 
@@ -69,7 +70,7 @@ def test_paths(paths: Sequence[str], wanted: Wanted, junit: Path | None) -> int:
             tell(found)
             outcomes += found
     if junit:
-        junit.write_text(as_junit(outcomes), encoding="utf-8")
+        put(junit, as_junit(outcomes).encode())
     failed = sum(bool(o.why) for o in outcomes)
     if not outcomes:
         print("no expectations found", file=sys.stderr)

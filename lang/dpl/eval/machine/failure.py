@@ -63,17 +63,18 @@ def in_path(error: DplError, sites: list[Site]) -> DplError:
     return RuntimeFailure(error, sites + inner)
 
 
-def for_user(error: DplError, own: Collection[Source]) -> DplError:
-    """The error as the user should see it: with its call path, and located in one of the user's `own` sources."""
+def for_user(error: DplError, own: Collection[Source], item: Span | None = None) -> DplError:
+    """The error as the user should see it: with its call path, and located in one of the user's `own` sources.  The
+    item that ran is the place if tail calls left no other."""
     sites = error.sites if isinstance(error, RuntimeFailure) else []
     first, *rest = error.diagnostics
     if first.span is None and sites:
         first = replace(first, span=sites[-1].span)
     if first.span is not None and first.span.source not in own:
-        ours = [i for i, site in enumerate(sites) if site.span.source in own]
+        ours = [span for span in (item, *(site.span for site in sites)) if span is not None and span.source in own]
         if ours:
             labels = (Label(first.span, "raised here"), *first.labels) if tells_all() else ()
-            first = replace(first, span=sites[ours[-1]].span, note="", labels=labels)
+            first = replace(first, span=ours[-1], note="", labels=labels)
     return DplError(replace(first, path=path(sites, own)), *rest)
 
 

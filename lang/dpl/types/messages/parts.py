@@ -120,7 +120,7 @@ def conversions(actual, expected) -> tuple[str, ...]:
         return taken_apart(a)
     if is_option(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
         return ("what is there is an option as  Some e",)
-    if (type(a) is ty.Fn) != (type(e) is ty.Fn) and type(a) is ty.Fn and type(e) is not Meta:
+    if type(a) is ty.Fn and type(e) is not ty.Fn and (type(e) is not Meta or phrase(e)):
         return ("this is a function: is an argument missing?",)
     if a == ty.STRING and (phrase(e) or e in NUMBERS):
         return (number_of_string(e in NUMBERS and e.name in ty.INTS),)

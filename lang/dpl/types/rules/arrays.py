@@ -167,6 +167,8 @@ def element_type(cx: Context, a: term.Term, of_number: str = "") -> tuple[Type, 
 @rule(tree.Index)
 def index(cx: Context, e: tree.Index, expected) -> term.Term:
     source = cx.infer(e.array)
+    if type(prune(source.ty)) is ty.Con:
+        element_type(cx, source)  # the error about it, before one about the index: `m["key"]`
     if not any(isinstance(i, tree.Slice) for i in e.indices):
         return indexed(cx, source, [int_index(cx, i) for i in e.indices if not isinstance(i, tree.Slice)], e.span)
     name = cx.unique("source")
@@ -175,7 +177,18 @@ def index(cx: Context, e: tree.Index, expected) -> term.Term:
 
 
 def int_index(cx: Context, e: tree.Expr) -> term.Term:
-    return cx.check(e, ty.I64, Why("an index"))
+    at = cx.infer(e, ty.I64)
+    return cx.coerce(at, ty.I64, Why("an index", help=several(prune(at.ty), e.span.text)))
+
+
+def several(t: Type, text: str) -> str:
+    """A help for an index that is an array or `None`, as in NumPy."""
+    if type(t) is ty.Arr and prune(t.elem) == ty.BOOL:
+        return "what fulfils a condition:  filter (fun x -> ...) xs  or  [for i < length xs when ... -> xs[i]]"
+    if type(t) is ty.Arr:
+        places = text if text.isidentifier() or text[:1] == "[" else f"({text})"
+        return f"elements at several places:  gather xs {places}"
+    return "a dimension of size 1 is made by brackets:  [xs]" if text == "None" else ""
 
 
 def indexed(cx: Context, source: term.Term, indices: list[term.Term], span: Span) -> term.Term:

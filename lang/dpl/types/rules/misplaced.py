@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from dpl.core import term, ty
 from dpl.diagnostics import Edit
@@ -19,6 +20,7 @@ from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
 
 NUMBERS = (*ty.INTS, *ty.FLOATS)
+DRAWN = ("Random.uniform", "Random.normal")  # of a key and a count
 NUMBER = "number"  # a literal: it has any numeric type
 
 
@@ -34,6 +36,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return other
     if type(wanted) is ty.Arr and len(args) == 1 and kind_given(cx, value) == NUMBER:
         return f"an array:  {name} [{written(value)}, ...]"
+    if i == 1 and name in DRAWN and isinstance(value, tree.Tuple | term.Tuple | tree.ArrayLit | term.ArrayLit):
+        return drawn(name, args[0].value, [written(item) for item in value.items])
     if i == 0 and isinstance(value, tree.Tuple | tree.ArrayLit) and (shaped := of_shape(name, value.items, args)):
         return shaped
     if len(args) == 1 and type(wanted) is ty.Arr and (numbered := of_axis(name, value)):
@@ -48,7 +52,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
     order = exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
-    return order or of_library(cx, name)
+    forgotten = given[i] == "Fn" and type(wanted) is not ty.Fn  # of an argument: the call of it needs one more
+    return order or ("" if forgotten else of_library(cx, name))
 
 
 def of_library(cx: Context, name: str) -> str:
@@ -64,13 +69,22 @@ def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:
     """A help for `zeros (2, 3)`, `fill [2, 3] x` and `reshape (2, 3) xs`, as other systems write shapes."""
     sizes = [written(item) for item in items]
     if name == "reshape":
-        return f"the shape is the result's type:  (reshape xs : float[{', '.join(sizes)}])"
+        return reshaped("xs", sizes)
     if name not in ("zeros", "ones", "fill") or not sizes:
         return ""
     row = " ".join([name, sizes.pop(), *(written(arg.value) for arg in args[1:2])])
     while sizes:
         row = f"fill {sizes.pop()} ({row})"
     return f"rows of {'numbers' if name == 'fill' else name}:  {row}"
+
+
+def reshaped(xs: str, sizes: Sequence[str]) -> str:
+    return f"the shape is the result's type:  (reshape {xs} : float[{', '.join(sizes)}])"
+
+
+def drawn(name: str, key: tree.Expr | term.Term, sizes: Sequence[str]) -> str:
+    """A help for `Random.normal key 2 3` and `Random.normal key (2, 3)`."""
+    return reshaped(f"({name} {written(key)} ({' * '.join(sizes)}))", sizes)
 
 
 def of_axis(name: str, value: tree.Expr | term.Term) -> str:
@@ -106,10 +120,12 @@ def of_other_module(cx: Context, name: str, wanted: Type, given: str) -> str:
 
 
 def exchanged(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:
-    """A help if argument `i` and a later one stand in each other's place."""
-    for j in range(i + 1, min(len(given), len(wanted))):
-        if fits(given[j], wanted[i]) and fits(given[i], wanted[j]) and not fits(given[i], wanted[i]):
-            order = [*range(i), j, *range(i + 1, j), i, *range(j + 1, len(texts))]
+    """A help if argument `i` and another one stand in each other's place."""
+    for j in range(min(len(given), len(wanted))):
+        free = j < i and wanted[j] == given[j] == wanted[i]  # of any type; what was given decided it
+        if fits(given[j], wanted[i]) and (free or fits(given[i], wanted[j])) and not fits(given[i], wanted[i]):
+            order = [*range(len(texts))]
+            order[i], order[j] = j, i
             return f"the other way round:  {name} {' '.join(texts[k] for k in order)}"
     return ""
 
@@ -166,7 +182,8 @@ def kind_given(cx: Context, e: tree.Expr | term.Term) -> str:
 
 def written(e: tree.Expr | term.Term) -> str:
     """The source text of an argument, or `...` if it is too long."""
-    text = f"({e.span.text})" if isinstance(e, tree.Fun | term.Lam) else e.span.text
+    bare = isinstance(e, tree.Fun | term.Lam) and not e.span.text.startswith("(")
+    text = f"({e.span.text})" if bare else e.span.text
     return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
 
 
@@ -217,6 +234,8 @@ def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...
         return (f"an element is taken with brackets:  {head.text}[{value.span.text.strip('()')}]",)
     if t == ty.STRING and isinstance(value, tree.ArrayLit):
         return taken_apart(t)
+    if type(t) is ty.Tup and any(type(prune(item)) is ty.Fn for item in t.items):
+        return taken_apart(t)
     if not head.text[:1].isdigit():
         return ()
     before = head.source.text[: head.start].rstrip()[-1:]
@@ -228,8 +247,8 @@ def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...
 def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
     """Helps and edits for a function with one argument too many."""
     extra, last = args[given].value, args[given - 1].value
-    if name in ("zeros", "ones") and given == 1:
-        return (f"rows of {name}:  fill {written(last)} ({name} {written(extra)})",), ()
+    if known := of_known_function(args, name, extra):
+        return (known,), ()
     gap = Span(last.span.source, last.span.end, extra.span.start)
     if isinstance(extra, tree.ArrayLit) and isinstance(last, tree.Lit) and isinstance(last.value, str):
         return taken_apart(ty.STRING), ()
@@ -244,14 +263,32 @@ def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tu
         if given == 1 and of_array and isinstance(extra, tree.Lit) and type(extra.value) is int:
             return (element, along(name, last.name, extra.value)), ()
         return (element,), ()
-    if name == "assert":
-        return (f"with a reason:  if not {written(last)} then error {written(extra)}",), ()
     if given == 1 and name and isinstance(last, tree.Var):
         call = " ".join(written(arg.value) for arg in args)
         return (f"if `{written(last)}` is to be called first:  {name} ({call})",), ()
     if name == "print":
         return (f"several values:  print ({', '.join(written(arg.value) for arg in args)})",), ()
     return (), ()
+
+
+def of_known_function(args: list[Arg], name: str, extra: tree.Expr | term.Term) -> str:
+    """A help for one argument too many of a function whose name and arguments are others elsewhere."""
+    shown = [written(arg.value) for arg in args]
+    match name:
+        case "zeros" | "ones":
+            return f"rows of {name}:  fill {shown[0]} ({name} {shown[1]})"
+        case "reshape" if isinstance(extra, tree.Tuple | tree.ArrayLit | tree.ListLit):
+            return reshaped(shown[0], [written(size) for size in extra.items])
+        case "reshape" if isinstance(extra, tree.Lit):
+            return reshaped(shown[0], shown[1:])
+        case "Random.uniform" | "Random.normal":
+            return drawn(name, args[0].value, shown[1:])
+        case "map" | "List.map":
+            return f"of two {'arrays' if name == 'map' else 'lists'}:  {name}2 {' '.join(shown[:3])}"
+        case "assert":
+            return f"with a reason:  if not {shown[0]} then error {shown[1]}"
+        case _:
+            return ""
 
 
 def result_of(cx: Context, name: str, given: int) -> Type | None:

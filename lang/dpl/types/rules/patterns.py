@@ -10,11 +10,11 @@ from dpl.types.messages.parts import Why, printer
 from dpl.types.rules.annotations import Flexible, resolve, unknowns
 from dpl.types.rules.apply import constructor_type
 from dpl.types.rules.literals import literal_type
-from dpl.types.solve.meta import Type, prune
+from dpl.types.solve.meta import Meta, Type, prune
 from dpl.types.solve.scheme import mono, replace
 from dpl.types.state.checks import learn
 from dpl.types.state.context import Context
-from dpl.types.state.env import Value
+from dpl.types.state.env import Constructor, Value
 
 Bound = dict[str, tuple[str, Type, Span]]
 
@@ -105,13 +105,22 @@ def _tuple(cx, items, t, span, found, flexible) -> term.Pattern:
 def _constructor(cx, p: tree.PatCon, t, found, flexible) -> term.Pattern:
     con = cx.constructor(p.name, p.span, t)
     whole, arg = constructor_type(cx, con)
-    cx.unify(whole, t, p.span, Why(f"the pattern `{con.name}`"))
+    cx.unify(whole, t, p.span, Why(f"the pattern `{con.name}`", help=_unmatched(con, prune(t))))
     if (arg is None) != (p.arg is None):
         needs = "takes no argument" if arg is None else "needs an argument"
         pattern = con.name if arg is None else f"{con.name} _"
         raise cx.fail("E0208", f"the constructor `{con.name}` {needs}", p.span, helps=(f"its pattern is  {pattern}",))
     inner = None if p.arg is None or arg is None else _pattern(cx, p.arg, arg, found, flexible)
     return term.PCon(t, con.name, con.tag, inner)
+
+
+def _unmatched(con: Constructor, t: Type) -> str:
+    """A help for a constructor's pattern that meets a value of another type."""
+    if type(t) is ty.Fn:
+        return "what is matched is a function: is an argument missing?"
+    if con.data.name == "Prelude.option" and type(t) is not Meta:
+        return "what is matched is no option: it is there, and needs neither `Some` nor `None`"
+    return ""
 
 
 def _list(cx, items, t, span, found, flexible) -> term.Pattern:

@@ -210,6 +210,7 @@ class Context(Scope):
             case SizeName(found):
                 return checks.size_term(self, found, span, name)
             case Failed():
+                self.lost = True
                 return term.Var(span, self.solver.fresh(), "failed")
             case _:
                 raise AssertionError(name)

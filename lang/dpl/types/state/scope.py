@@ -107,6 +107,7 @@ class Scope(ABC):
         self.locals: dict[str, list[Entry]] = {}
         self.trail: list[str] = []
         self.evidence = dict(self.global_evidence)
+        self.lost = False  # a name was used whose own definition has an error: types that depend on it stay open
         self.unlearned: tuple[term.Var, ...] = ()  # variables in scope whose types were not yet known enough
         self.ints: dict[str, term.Var] = {}  # run-time sizes -> the ints in scope that they equal
         self.tied: dict[str, str] = {}  # run-time sizes -> the int parameters that they equal

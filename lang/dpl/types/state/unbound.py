@@ -16,7 +16,7 @@ from dpl.diagnostics import DplError, Edit, Label
 from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.syntax.foreign import OPERATORS, SAME, table
+from dpl.syntax.foreign import COMPOSED, OPERATORS, SAME, WORDS, table
 from dpl.types.messages.axes import of_method, of_named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, printer
 from dpl.types.solve.meta import Type, prune
@@ -60,14 +60,12 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
         way = misread(cx, name, span)
     if not way.helps and kind == "type" and len(name) == 1:
         way = Way((f"a type variable is written  '{name}",))
-    if not way.helps and kind == "field":
-        way = Way(owners(cx, name))
+    if kind == "field":
+        way = of_field(cx, name, span, way)
     if not way.helps:
         way = mistyped(cx, kind, name, span)
     if not way.helps and kind == "constructor":
         way = Way(named_arguments(name, span) or constructors(cx, name, wanted))
-    if not way.helps and kind == "field":
-        way = Way((f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
     labels = (Label(below, f"`{name}` is declared below"),) if below is not None else ()
     return cx.fail(code, f"there is no {kind} `{name}` here", span, labels=labels, helps=way.helps, edits=way.edits)
 
@@ -89,12 +87,14 @@ def misread(cx, name: str, span: Span) -> Way:
     if following.startswith('"') and name in ("f", "r", "b", "u", "s"):
         edits = (Edit(span, "$"),) if name in ("f", "s") else ()
         return Way(('a string has no letter before it; with values in it:  $"x = {x}"',), edits)
-    if re.search(rf"\blet\s+mut\s+{re.escape(name)}\b", text[: span.start]):
+    if re.search(rf"\blet\s+mut(?:able)?\s+{re.escape(name)}\b", text[: span.start]):
         return Way((f"a value:  let {name} = e", f"a variable:  let {name} = ref e ; its content is  !{name}"))
     if re.match(r"\s*\{", following) and name in known(cx, "type")[0]:
         return Way(("a record has no name before it:  { x = e; ... }",))
     if name.endswith("'") and cx.find(name.rstrip("'")) is not None:
         return Way((f"the derivative:  grad {name.rstrip(chr(39))}", "or  diff  of a function of one number"))
+    if re.search(r"\bwhere\b", line) and cx.find("where") is None:
+        return Way(WORDS["where"])
     if line.strip() == line[line.find(name) :].strip() and re.match(r"\s*=[^=]", text[span.end :]):
         return Way((f"to name a value:  let {name} = e in ...",))
     return Way()
@@ -123,11 +123,16 @@ def constructors(cx, name: str, wanted: Type | None) -> tuple[str, ...]:
     return (f"names of values begin with a small letter:  {name[:1].lower()}{name[1:]}",)
 
 
-def owners(cx, name: str) -> tuple[str, ...]:
-    """A help that names a record type of another module with this field."""
+def of_field(cx, name: str, span: Span, way: Way) -> Way:
+    """Suggestions for a field of no record type here: a module's record type may have it.  `f . g` is read as one."""
+    if re.search(r"\s\.\s", span.text):
+        return Way((COMPOSED,))
     datas = [exports.fields[name] for exports in cx.modules.values() if name in exports.fields]
     shown = next((printer(cx).data_name(data.name) for data in datas if not isinstance(data, Failed)), "")
-    return (f"{shown} has it: annotate what is one:  (e : {shown})",) if shown else ()
+    if shown and not way.helps:
+        return Way((f"{shown} has it: annotate what is one:  (e : {shown})",))
+    way = way if way.helps else mistyped(cx, "field", name, span)
+    return way if way.helps else Way((f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
 
 
 def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
@@ -141,14 +146,19 @@ def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
         return (f"functions are composed by  fun x -> {owner} ({name} x)",)
     if type(t) is ty.Con and t.name == "ref":
         return (f"the content of a reference:  !{owner}",)
+    if type(t) is ty.Arr and re.search(r"\s\.\s", e.span.text):
+        return (f"a product of vectors:  dot {owner} {name} ; of matrices:  {owner} @ {name}",)
     if t == ty.STRING and name == "format":
         return ('values in a string:  $"x = {x}"',)
-    if target := renamed("field", name, "same"):
-        return (f"{HERE}{target}",)
     module = {"string": "String", "list": "List"}.get(t.name, t.name.partition(".")[0]) if type(t) is ty.Con else ""
-    ours = renamed("value", name, "same") or name
+    own = module in cx.modules and name in cx.modules[module].values
+    if not own and (target := renamed("field", name, "same")):
+        return (f"{HERE}{target}",)
+    ours = name if own else renamed("value", name, "same") or name
     if module in cx.modules and ours in cx.modules[module].values:
         ours = f"{module}.{ours}"
+    elif module == "Map":
+        return (f'the value of a key:  match Map.find "{name}" {owner} with | Some v -> ... | None -> ...',)
     elif ours == name and cx.find(name) is None:
         like = renamed("value", name, "like")
         return (f"{HERE}{like}",) if like else (f"functions stand before what they are given:  f {owner}",)
