@@ -133,7 +133,7 @@ def marks(blocks: Sequence[Builder], ends: Sequence[Part | None], cond: f.Atom |
     """What the blocks of a branch on `cond` yield to tell whether a float that they end with is a symbolic zero; None
     if that is not needed, or not known."""
     given = [end for end in ends if end is not None]
-    if either(ends) is NO_ZEROS or not f.is_float(given[0].atom.ty) or not all(end.exact for end in given):
+    if not given or either(ends) is NO_ZEROS or not f.is_float(given[0].atom.ty) or not all(e.exact for e in given):
         return None
     if by_branch(cond, ends) or same_mark(ends) or all_signed(ends):
         return None
@@ -143,7 +143,8 @@ def marks(blocks: Sequence[Builder], ends: Sequence[Part | None], cond: f.Atom |
 
 def by_branch(cond: f.Atom | None, ends: Sequence[Part | None]) -> bool:
     """True if the condition of a branch tells whether its result is a symbolic zero."""
-    return cond is not None and None in ends and all(end is None or end.zeros is NO_ZEROS for end in ends)
+    one_way = any(ends) and None in ends and all(end is None or end.zeros is NO_ZEROS for end in ends)
+    return cond is not None and one_way
 
 
 def same_mark(ends: Sequence[Part | None]) -> bool:
