@@ -134,6 +134,7 @@ MISTAKES = (deleted, doubled, swapped, replaced, inserted, other_word, misspelt,
 def examine(text: str) -> list[Diagnostic]:
     """The messages about a program; anything but messages fails."""
     source = Source("mutant.dp", text)
+    sys.setrecursionlimit(100_000)  # of deep programs in deep stacks of pytest
     try:
         return check_all(load(source)).warnings
     except DplError as error:
@@ -157,7 +158,6 @@ def is_well_formed(d: Diagnostic, text: str) -> None:
 
 
 def run(seeds: range) -> None:
-    sys.setrecursionlimit(100_000)
     for seed in seeds:
         text = mutant(seed)
         signal.alarm(SECONDS)
