@@ -205,8 +205,10 @@ def signed(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
         return f.Const(-0.0, leaf) if f.is_float(leaf) else atom_of(part, leaf)
     if part.signed:
         return part.atom
-    number = positive(b, part.atom) if part.exact else part.atom
-    return number if part.zeros is NO_ZEROS else b.op("select", absence(b, part), f.Const(-0.0, leaf), number)
+    if part.exact:
+        number = positive(b, part.atom)
+        return number if part.zeros is NO_ZEROS else b.op("select", absence(b, part), f.Const(-0.0, leaf), number)
+    return b.op("neg", b.op("sub", zero(leaf), part.atom))  # -0.0 for 0.0; its own derivative is there at 0.0, too
 
 
 def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO) -> Part:
