@@ -156,7 +156,7 @@ def makes(rhs: f.Rhs) -> bool:
     """True for code whose result is an array that nothing else has."""
     if isinstance(rhs, f.Op):
         row = OPS[rhs.op]
-        return row.elementwise or rhs.op in ("fill", "array", "copy", "concat")
+        return row.elementwise or (row.fresh and 0 not in row.own)
     return isinstance(rhs, f.Build)
 
 
@@ -164,7 +164,7 @@ def reads_only(rhs: f.Rhs, name: str) -> bool:
     """True for code that reads elements of an array and its lengths, and does not give it to anything."""
     if isinstance(rhs, f.Op):
         row = OPS[rhs.op]
-        return name not in names(rhs.args) or row.elementwise or row.reduces or rhs.op in ("index", "slice", "dim")
+        return name not in names(rhs.args) or row.elementwise or row.reduces or row.reads or row.views
     return name not in names(atoms(rhs)) and all(
         name not in names(block.results) and all(reads_only(bind.rhs, name) for bind in block.binds)
         for block in blocks(rhs)
@@ -174,7 +174,7 @@ def reads_only(rhs: f.Rhs, name: str) -> bool:
 def reads_much(rhs: f.Rhs) -> bool:
     """True for code that reads many elements, so that keeping them would take more than keeping one."""
     return any(isinstance(inner, f.For | f.While | f.Build) for inner in within(rhs)) or (
-        isinstance(rhs, f.Op) and rhs.op not in ("index", "slice", "dim")
+        isinstance(rhs, f.Op) and not (OPS[rhs.op].light or OPS[rhs.op].views)
     )
 
 
