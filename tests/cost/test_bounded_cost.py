@@ -22,7 +22,8 @@ FACT = re.compile(r"^let (\w+) \((\w+) : ([^=]*)\) =", re.MULTILINE)
 LIMIT = 6.0
 LIMITS = {"reverse_by_betainc": 6.3}  # counts what tells symbolic zeros in the states of a loop, which takes no time
 SIZES, SQUARES = (16, 32, 64, 128), (4, 8, 16, 32)
-SMALL = {"Mcmc.nuts": (16,), "Vi.full_rank": (16, 32, 64)}  # larger ones take 10 s and more
+SMALL = {"Mcmc.nuts": (16,), "Vi.full_rank": (16, 32, 64), "Ink.shifted": (16, 32)}  # larger ones take 10 s and more
+PICTURES = {"Plot": (4, 8, 16)}  # the squares for what takes pictures, which have surfaces of some dimensions
 # What the generated arguments cannot show, or what costs more as it says itself.
 UNMEASURED = {
     **{
@@ -83,6 +84,7 @@ UNMEASURED = {
     "Transform.correlation": "the generated numbers are not as many as the variables need; a fact for it",
     "Tree.load": "reads a file",
     "Vi.draws_full": "random numbers are the most at small sizes and have no gradient; 2.4 at size 256",
+    "Plot.grid": "the generated lists of pictures have 26 million floats at size 16",
     "Plot.size": "the generated sizes are too small for it",
     "Prelude.checkpoint_loop": "computes again as often as its argument `levels` says; a fact for two of them",
 }
@@ -106,7 +108,7 @@ def bounded_functions(target: str) -> None:
     names = {name for name, _ in subject.cases} - set(UNMEASURED)
     for sizes in {SIZES, *SMALL.values()}:
         if some := [name for name in names if SMALL.get(name, SIZES) == sizes]:
-            for report in costs(target, some, sizes=sizes, squares=SQUARES):
+            for report in costs(target, some, sizes=sizes, squares=PICTURES.get(target, SQUARES)):
                 if report.why not in OF_NO_INTEREST:
                     bounded(report)
 
