@@ -9,7 +9,7 @@ import pytest
 from conftest import EFFORTS
 
 HERE = Path(__file__).parent
-LONG = ("lantern",)  # half a minute for the compiler
+LONG = ("lantern", "linalg_det", "linalg_halves", "linalg_more")  # ten seconds and more for the compiler
 PROGRAMS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
     for path in sorted((HERE / "gradients").glob("*.dp"))

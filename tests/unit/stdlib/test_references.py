@@ -248,9 +248,9 @@ def test_diagnostics_of_chains(dpl, engine: tuple[str, ...]) -> None:
         assert_same_output(got, str(want), rel=1e-9)
 
 
-@ENGINES
+@pytest.mark.parametrize("engine", [("interp",), pytest.param(("native", "-O0"), marks=pytest.mark.slow)], ids=str)
 def test_slopes(dpl, engine: tuple[str, ...]) -> None:
-    """Slopes of slopes take native code long to compile: the quick tests ask for them in the interpreter only."""
+    """Native code takes long to compile: `cost/` and `agree/` have derivatives of the library in it."""
     order = "check" if engine == ("native", "-O0") else "twice"
     lines = [FACTS, *(f'do at_both {order} "{call}" ({call})' for call in SLOPES)]
     lines += [f'do check "{call}" ({call}) 1.3' for call in SOLUTIONS]
