@@ -400,6 +400,7 @@ def test_positions_in_the_units_that_were_agreed(cache, tmp_path) -> None:
         client.process.kill()
 
 
+@pytest.mark.clock
 def test_answers_within_a_tenth_of_a_second_on_a_thousand_lines(client: Client) -> None:
     """Each question comes right after an edit, and so includes what that makes necessary."""
     text = "let f_of (x : float[n]) = sum x\n" + "\n".join(
