@@ -9,7 +9,10 @@ import pytest
 from conftest import EFFORTS
 
 HERE = Path(__file__).parent
-LONG = ("lantern", "linalg_det", "linalg_halves", "linalg_more")  # ten seconds and more for the compiler
+LONG = (  # many seconds for the compiler
+    "lantern", "linalg_det", "linalg_halves", "linalg_more", "rowless", "edges", "reduce_closures", "axes",
+    "convolution_sums",
+)  # fmt: skip
 PROGRAMS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
     for path in sorted((HERE / "gradients").glob("*.dp"))
