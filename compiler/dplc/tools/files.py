@@ -30,7 +30,7 @@ def replace(out: Path, data: bytes, executable: bool) -> None:
             file.write(data)
         os.chmod(file.name, mode(out) | (0o111 & ~mask() if executable else 0))
         os.replace(file.name, out)
-    except OSError:
+    except BaseException:  # Ctrl-C, too, leaves nothing behind
         with suppress(OSError):
             os.unlink(file.name)
         raise

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from dplc.tools.files import put, unwritable
+
 MODEL = """\
 -- Module Model: what is learnt, and how far from the truth it is.
 
@@ -77,9 +79,9 @@ def make(name: str) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise click.ClickException(f"{folder} is there already, and not empty")
-        for file, text in files.items():
-            (folder / file).write_text(text.replace("{name}", folder.name), encoding="utf-8")
     except OSError as failure:
-        raise click.ClickException(f"cannot write {failure.filename}: {failure.strerror}") from None
+        raise unwritable(folder, failure) from None
+    for file, text in files.items():
+        put(folder / file, text.replace("{name}", folder.name).encode())
     print(f"{folder}/: {', '.join(files)}")
     return 0

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
 from matplotlib.figure import Figure
 
 from dplc.tools.bench.cost import Report
+from dplc.tools.files import unwritable
 
 COLUMNS, INCHES = 4, 2.6
 
@@ -33,4 +33,4 @@ def draw(found: Sequence[Report], path: Path) -> None:
     try:
         figure.savefig(path)
     except OSError as failure:
-        raise click.ClickException(f"cannot write {path}: {failure.strerror}") from None
+        raise unwritable(path, failure) from None

@@ -17,9 +17,9 @@ from dpl.debug.inspect import running_sweeps
 from dpl.debug.values import type_text
 from dpl.diagnostics import DplError
 from dpl.source import Span
-from dpl.syntax.load import unreadable
 
 from dplc.tools.debug import show
+from dplc.tools.files import put
 
 SHORT = {
     "b": "break", "c": "continue", "d": "delete", "n": "next", "o": "out", "p": "print", "q": "quit", "r": "restart",
@@ -281,10 +281,7 @@ class Console:
         if not text.endswith((".svg", ".dot")):
             raise Refused("write the graph to a FILE.svg or FILE.dot")
         drawn = graph.svg(sweeps[0]) if text.endswith(".svg") else graph.dot(sweeps[0])
-        try:
-            Path(text).write_text(drawn, encoding="utf-8")
-        except OSError as failure:
-            raise unreadable(text, failure) from None
+        put(Path(text), drawn.encode())
         self.say(text)
 
     def do_help(self, _text: str) -> None:

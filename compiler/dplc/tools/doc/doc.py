@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from dplc.tools.doc.contents import library_pages, pages_of
 from dplc.tools.doc.html import as_html, index
+from dplc.tools.files import put, unwritable
 
 
 def write_pages(files: Sequence[str], stdlib: bool, folder: Path) -> int:
@@ -18,10 +17,10 @@ def write_pages(files: Sequence[str], stdlib: bool, folder: Path) -> int:
         pages += (page for page in library_pages() if page.sections)  # some modules are only for internal use
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for page in pages:
-            (folder / f"{page.name}.html").write_text(as_html(page), encoding="utf-8")
-        (folder / "index.html").write_text(index(pages), encoding="utf-8")
     except OSError as failure:
-        raise click.ClickException(f"cannot write {failure.filename}: {failure.strerror}") from None
+        raise unwritable(folder, failure) from None
+    for page in pages:
+        put(folder / f"{page.name}.html", as_html(page).encode())
+    put(folder / "index.html", index(pages).encode())
     print(folder / "index.html")
     return 0

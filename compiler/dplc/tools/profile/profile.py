@@ -18,6 +18,7 @@ from dplc.machine.run.program import LoadedImage, Program, load, run_loaded
 from dplc.machine.run.sampling import INTERVAL, MOST, NOBODY, Samples
 from dplc.pipeline import Context
 from dplc.stack import on_large_stack
+from dplc.tools.files import put
 from dplc.tools.profile import flame as flames
 from dplc.tools.profile import memory, pictures
 from dplc.tools.profile.stacks import Code, Reader, Stack
@@ -109,12 +110,8 @@ def coloured(stack: Stack) -> list[tuple[str, str]]:
 
 def write(path: Path | None, text: Callable[[], str]) -> None:
     """Write a picture to a file, if there is to be one."""
-    if path is None:
-        return
-    try:
-        path.write_text(text(), encoding="utf-8")
-    except OSError as failure:
-        raise click.ClickException(f"{path} cannot be written: {(failure.strerror or str(failure)).lower()}") from None
+    if path is not None:
+        put(path, text().encode())
 
 
 def sampled(program: Program, args: Sequence[str], context: Context) -> tuple[int, Profile, DplError | None]:
