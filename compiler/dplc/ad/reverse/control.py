@@ -224,7 +224,7 @@ class Loop:
             scope.add(sources[k], after_loop(scope.b, out, marks.get(k), count, (exits[k], nexts[k])))
 
     def undone(self, bind: f.Bind) -> f.Bind:
-        """The backward loop, which also gives back the states that are overwritten (`reverse/overwritten.py`)."""
+        """The backward loop, which also gives back the states that are overwritten (`reverse/store_on_kill.py`)."""
         made, back = self.rhs, bind.rhs
         assert isinstance(back, f.For)
         vars_, state, inits, results = bind.vars, back.state, back.inits, back.body.results

@@ -81,7 +81,7 @@ class Op:
 
 @record
 class Update:
-    """An update that is undone: `old` is what it overwrites (`reverse/overwritten.py`)."""
+    """An update that is undone: `old` is what it overwrites (`reverse/store_on_kill.py`)."""
 
     step: Op
     old: f.Var

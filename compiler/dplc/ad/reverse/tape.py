@@ -25,7 +25,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives
 from dplc.ad.reverse import residuals
 from dplc.ad.reverse.cotangents import Scope
-from dplc.ad.reverse.overwritten import Overwritten, overwritten
+from dplc.ad.reverse.store_on_kill import Overwritten, store_on_kill
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, by_sign, either, sent
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
@@ -145,7 +145,7 @@ class Reverse:
         self.changing = set(changing(fn.body))
         self.root = fn.name in self.d.roots
         if self.restores:
-            self.overwritten = overwritten(fn, self.d.supply, self.is_active, self.root)
+            self.overwritten = store_on_kill(fn, self.d.supply, self.is_active, self.root)
         tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, int_(1))
         scope = self.scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
         params = [node for p in fn.params for node in self.nodes(p) if node is not None]

@@ -1,4 +1,4 @@
-"""Arrays that loops update in place, and backward code gets back: what an update overwrites is kept, and put back.
+"""Store-on-kill: arrays that loops update in place, and backward code gets back.  What an update overwrites is kept.
 
     x' = for i < n state (x = x0)             forward:   old = index x i;  y = update x v i;  keep old
       v = sum (build j < n { ... x[j] ... })
@@ -6,8 +6,7 @@
       yield y                                              i = n - 1 - j;  x = update y old i
                                                            ... x[j] ...;  yield x
 
-So a step keeps one number, where its inner loops read many.  This is the "store-on-kill" of Tapenade (Hascoët and
-Pascual 2013).
+So a step keeps one number, where its inner loops read many (Tapenade: Hascoët and Pascual 2013).
 
 The backward code has one array, which is at each place what the forward code has there: it goes from the end of a loop
 to its beginning, through inner loops that update it too.  A name of the array in the forward code is its name in the
@@ -47,7 +46,7 @@ class Overwritten:
         return any(count > 1 for name, count in Counter(mentions(body)).items() if name in self.names)
 
 
-def overwritten(fn: f.Fn, supply: f.Supply, is_active: Callable[[f.Var], bool], root: bool) -> Overwritten:
+def store_on_kill(fn: f.Fn, supply: f.Supply, is_active: Callable[[f.Var], bool], root: bool) -> Overwritten:
     """Of a function that is called once if it is a `root`."""
     finder = Finder(supply, is_active)
     if any(isinstance(bind.rhs, f.Op) and bind.rhs.op == "update" for bind in every(fn.body)):
