@@ -23,7 +23,7 @@ LIMIT = 6.0
 LIMITS = {"reverse_by_betainc": 6.3}  # counts what tells symbolic zeros in the states of a loop, which takes no time
 SIZES, SQUARES = (16, 32, 64, 128), (4, 8, 16, 32)
 SMALL = {"Mcmc.nuts": (16,), "Vi.full_rank": (16, 32, 64), "Ink.shifted": (16, 32)}  # larger ones take 10 s and more
-PICTURES = {"Plot": (4, 8, 16)}  # the squares for what takes pictures, which have surfaces of some dimensions
+PICTURES = {"Plot": (4, 6, 8)}  # the squares for what takes pictures, which have surfaces of some dimensions
 # What the generated arguments cannot show, or what costs more as it says itself.
 UNMEASURED = {
     **{
@@ -50,7 +50,7 @@ UNMEASURED = {
     "Json.get": "reads one member of an object, while its gradient is the whole object",
     **{f"Mpi.{name}": "the generated ranks do not exist" for name in ("broadcast", "receive", "send")},
     "Ode.adjoint": "its gradient solves again, backwards and for more numbers: 6.1 at all sizes",
-    "Nn.dropout": "the generated chance is none",
+    "Nn.dropout": "the generated chance is none; a fact for it",
     "Optim.armijo": "the larger the generated sizes, the more tries; 3.1 at most",
     "Option.to_list": "makes one cell of a list: what any pullback costs is more than that",
     **{
@@ -84,7 +84,6 @@ UNMEASURED = {
     "Transform.correlation": "the generated numbers are not as many as the variables need; a fact for it",
     "Tree.load": "reads a file",
     "Vi.draws_full": "random numbers are the most at small sizes and have no gradient; 2.4 at size 256",
-    "Plot.grid": "the generated lists of pictures have 26 million floats at size 16",
     "Plot.size": "the generated sizes are too small for it",
     "Prelude.checkpoint_loop": "computes again as often as its argument `levels` says; a fact for two of them",
 }
