@@ -248,7 +248,10 @@ def test_diagnostics_of_chains(dpl, engine: tuple[str, ...]) -> None:
         assert_same_output(got, str(want), rel=1e-9)
 
 
-@pytest.mark.parametrize("engine", [("interp",), pytest.param(("native", "-O0"), marks=pytest.mark.slow)], ids=str)
+SLOPES_BY = [("interp",), *(pytest.param(("native", effort), marks=pytest.mark.slow) for effort in ("-O0", "-O2"))]
+
+
+@pytest.mark.parametrize("engine", SLOPES_BY, ids=str)
 def test_slopes(dpl, engine: tuple[str, ...]) -> None:
     """Native code takes long to compile: `cost/` and `agree/` have derivatives of the library in it."""
     order = "check" if engine == ("native", "-O0") else "twice"
