@@ -26,7 +26,7 @@ from dplc.stack import on_large_stack
 
 PROGRAMS = [*sorted((ROOT / "tests" / "outside" / "raced").glob("*.dp")), ROOT / "tests/agree/programs/threads.dp"]
 FUNCTION = re.compile(r"(?m)^(define (?!.*naked)[^\n]*?)( !dbg ![0-9]+)? \{$")
-BLOCK = re.compile(r'define [^\n]*@"block of [^\n]*\{\nentry:\n')
+BLOCK = re.compile(r'define [^\n]*@"block of [^\n]*\{\n\w+:\n')
 ENVIRONMENT = {"DPL_THREADS": "4", "DPL_BLOCK": "1"}
 
 pytestmark = [
@@ -65,5 +65,6 @@ def test_a_race_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     """Points that count in a place that all threads share."""
     monkeypatch.setenv("DPL_BLOCK", "1")
     count = f"  %old = load volatile i64, ptr {SINK}\n  %new = add i64 %old, 1\n  store volatile i64 %new, ptr {SINK}\n"
-    text = BLOCK.sub(lambda head: head[0] + count, text_of(PROGRAMS[0]))
+    text, places = BLOCK.subn(lambda head: head[0] + count, text_of(PROGRAMS[0]))
+    assert places and SINK in text
     assert "WARNING: ThreadSanitizer: data race" in told(text, tmp_path)
