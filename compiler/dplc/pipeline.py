@@ -241,7 +241,7 @@ def run_differentiate(program: Any) -> Any:
 def run_sweeps(program: Any, context: Context) -> Any:
     if not context.device:
         return program
-    from dplc.passes.kernels.sweeps import sweeps
+    from dplc.passes.device.sweeps import sweeps
 
     return sweeps(program)
 
@@ -249,7 +249,7 @@ def run_sweeps(program: Any, context: Context) -> Any:
 def run_place(program: Any, context: Context) -> Any:
     if not context.device:
         return program
-    from dplc.passes.kernels.place import place
+    from dplc.passes.device.place import place
 
     return place(program)
 

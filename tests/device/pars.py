@@ -21,7 +21,7 @@ from dplc.machine.cuda.kernels import Kernels
 from dplc.machine.cuda.ptx import ptx
 from dplc.machine.emit.layout import Struct
 from dplc.machine.emit.layout import struct as layout
-from dplc.passes.kernels.device import BLOCK, THREADS, Kernel, Made, grid, groups_of
+from dplc.passes.device.kernels import BLOCK, THREADS, Kernel, Made, grid, groups_of
 from dplc.passes.kernels.independence import is_plain
 from dplc.pipeline import Context, compile_to
 from ptx_memory import Blocks

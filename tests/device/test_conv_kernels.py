@@ -10,7 +10,7 @@ from dpl.prims.convolution import shapes, terms
 from dplc.flat import term as f
 from dplc.machine.cuda.kernels import Kernels
 from dplc.machine.cuda.ptx import ptx
-from dplc.passes.kernels.device import THREADS
+from dplc.passes.device.kernels import THREADS
 from ptx_memory import Blocks
 from ptx_run import Machine
 

@@ -19,7 +19,7 @@ from dplc.flat import interp
 from dplc.flat import term as f
 from dplc.flat.types import nothing
 from dplc.flat.walk import every
-from dplc.passes.kernels import tiles
+from dplc.passes.device import scan_tiles
 from dplc.pipeline import Context, compile_to
 from stand_in import Server
 
@@ -58,8 +58,8 @@ class Device(interp.Machine):
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles, "SHIFT", SHIFT)
-    monkeypatch.setattr(tiles, "TILE", 1 << SHIFT)
+    monkeypatch.setattr(scan_tiles, "SHIFT", SHIFT)
+    monkeypatch.setattr(scan_tiles, "TILE", 1 << SHIFT)
 
 
 def output(machine: interp.Machine) -> str:

@@ -113,7 +113,7 @@ ROWS = (
             result=fixed(I64), fails=Fails.NEVER, effects=Effect.COUNTERS),
     reading(owners("dup", "x: one owner more; gives nothing", own=(), short=True)),
     reading(owners("drop", "x: one owner less; gives nothing", own=(0,), short=True)),
-    owners("need_host", "x: the host reads its arrays of numbers; gives nothing (`passes/kernels/place.py`)", own=(),
+    owners("need_host", "x: the host reads its arrays of numbers; gives nothing (`passes/device/place.py`)", own=(),
            short=True),
     owners("take",
            "a cell, attrs data, tag: its payload's parts are now the arm's; one owner less; gives nothing",

@@ -18,7 +18,7 @@ from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values, Writer
-from dplc.passes.kernels.escape import staying
+from dplc.passes.device.escape import staying
 
 LEVELS = 64  # of a tree of blocks: more than any sum has
 SMALL = 1024  # bytes of an array in the frame

@@ -17,7 +17,7 @@ from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values, Writer
 from dplc.narrow import expect_type
-from dplc.passes.kernels.device import THREADS, Kernel
+from dplc.passes.device.kernels import THREADS, Kernel
 
 
 def needed(kernel: Kernel) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@
 
 The arguments are the leaves of what the points use, without owners: everything from outside is lent.  Then come the
 counts of the dimensions, and for each result its address, with the lengths that only the host knows.  What the threads
-do is decided by the kernel's geometry (`passes/kernels/device.py`).
+do is decided by the kernel's geometry (`passes/device/kernels.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dplc.machine.llvm.types import SCALARS, memory_type
 from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
-from dplc.passes.kernels.device import THREADS, Kernel, Made
+from dplc.passes.device.kernels import THREADS, Kernel, Made
 
 ENTRY = ""  # the name of the function that threads start with, in its emitter
 

@@ -25,9 +25,9 @@ from dplc.machine.cuda.ptx import PORTABLE
 from dplc.machine.emit.emitter import NEVER
 from dplc.machine.emit.unit import symbol
 from dplc.machine.failure.failures import Sites
-from dplc.passes.kernels.device import Devices, Kernel, shortened
+from dplc.passes.device.kernels import Devices, Kernel, shortened
+from dplc.passes.device.streams import streamed
 from dplc.passes.kernels.independence import Independence
-from dplc.passes.kernels.streams import streamed
 from dplc.passes.recursion.modulo_cons import with_holes
 
 DIGITS = 16  # of the hash in a name

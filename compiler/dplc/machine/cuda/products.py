@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values, Writer
-from dplc.passes.kernels.device import THREADS
+from dplc.passes.device.kernels import THREADS
 
 SIDE = 64  # of a tile
 DEPTH = 16  # columns of a that are kept

@@ -23,7 +23,7 @@ from dplc.machine.cuda.device import DeviceFunction
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values
-from dplc.passes.kernels.device import THREADS
+from dplc.passes.device.kernels import THREADS
 
 
 @node

@@ -28,7 +28,7 @@ from dplc.machine.emit.launching import Launching, need_host
 from dplc.machine.emit.layout import leaves
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Values
-from dplc.passes.kernels.place import may_be_launched
+from dplc.passes.device.place import may_be_launched
 
 MOST = 1 << 31  # elements of arrays that kernels divide numbers of
 

@@ -17,7 +17,7 @@ from dplc.machine.emit.uploads import Layouts
 from dplc.machine.llvm.literals import escape
 
 if TYPE_CHECKING:
-    from dplc.passes.kernels.device import Kernel
+    from dplc.passes.device.kernels import Kernel
 
 CONSTANTS = '@"constants for a device"'
 WITH_DEVICE = '@"dpl with device"'

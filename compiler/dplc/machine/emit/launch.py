@@ -6,7 +6,7 @@
                                              z = the loop, on the host
 
 The arguments of a kernel are the leaves of what its points use, with addresses on the device in place of the host's
-(`passes/kernels/device.py` and `machine/cuda/kernel.py` say what it expects).  The host does all points itself if there
+(`passes/device/kernels.py` and `machine/cuda/kernel.py` say what it expects).  The host does all points itself if there
 is no device, too little work, too little memory, or if a point has failed: then it fails, too, with the usual message.
 """
 
@@ -29,8 +29,8 @@ from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
+from dplc.passes.device.kernels import LEAST_GROUPS, MOST_GROUPS, ROOM, THREADS, Kernel, Made
 from dplc.passes.kernels import work
-from dplc.passes.kernels.device import LEAST_GROUPS, MOST_GROUPS, ROOM, THREADS, Kernel, Made
 
 MOST_OF_A_POINT = 400.0  # operations: a few points that do much are slow on a device, where one thread does each
 
@@ -183,7 +183,7 @@ class _Launch(Launching):
         return self.w.let(f"udiv i64 {self.w.add(count, str(BLOCK - 1))}, {BLOCK}")
 
     def number_of_groups(self, adds: list[Made]) -> str:
-        """The groups of points (`groups_of` in `passes/kernels/device.py`); too few are given up."""
+        """The groups of points (`groups_of` in `passes/device/kernels.py`); too few are given up."""
         w, size = self.w, "0"
         for made in adds:
             size = w.add(size, w.product([self.dim(dim) for dim in made.dims]))

@@ -25,7 +25,7 @@ from dplc.machine.emit.layout import leaves
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Values, Writer
 from dplc.narrow import expect_type
-from dplc.passes.kernels.place import may_be_launched
+from dplc.passes.device.place import may_be_launched
 
 FEW_ELEMENTS = 4096  # up to so many have a warp each
 SIDE = 64  # of a tile that a block of threads does

@@ -1,7 +1,7 @@
 """Running sums, and other scans, on a device: loops that combine a number with one more at each step, and keep it.
 
     for i < n state (s = a, out = o) {         done, xs = par i < n to done, keep { x }
-      t = add s x                        =>    starts = s before steps 0, 128, 256, ...         (`tiles.py`)
+      t = add s x                        =>    starts = s before steps 0, 128, 256, ...         (`scan_tiles.py`)
       u = update out t (i + 1)                 out' = par p to keep { s = starts[i / 128]; for the steps of its tile
       yield t, u }                                                    up to i: s = add s xs[j]; yield s }
 
@@ -17,12 +17,12 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.types import elem_of
 from dplc.flat.walk import every, mentions, supply_for, with_binds, with_body, with_inner
-from dplc.passes.kernels.device import Devices
-from dplc.passes.kernels.scans import Scan, scan_of
-from dplc.passes.kernels.tiles import Tiles
-from dplc.passes.kernels.totals import called_by_points
-from dplc.passes.kernels.writes import WrittenPlaces, writes_of
-from dplc.passes.kernels.written import Written
+from dplc.passes.device.array_sums import called_by_points
+from dplc.passes.device.kernels import Devices
+from dplc.passes.device.last_writes import WrittenPlaces, writes_of
+from dplc.passes.device.scan_loops import Scan, scan_of
+from dplc.passes.device.scan_tiles import Tiles
+from dplc.passes.device.tiled_scan import Written
 
 
 def running(program: f.Program) -> f.Program:

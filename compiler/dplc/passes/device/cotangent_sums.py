@@ -18,7 +18,7 @@ from dplc.flat.copy import Copier
 from dplc.flat.types import rank_of
 from dplc.flat.walk import mentions, supply_for, with_binds, with_body, with_inner
 from dplc.narrow import expect_type
-from dplc.passes.kernels.totals import called_by_points
+from dplc.passes.device.array_sums import called_by_points
 
 
 def added(program: f.Program) -> f.Program:

@@ -23,10 +23,10 @@ from dplc.flat.copy import Copier
 from dplc.flat.types import rank_of
 from dplc.flat.walk import mentions, rhs_mentions
 from dplc.narrow import expect_type
-from dplc.passes.kernels.device import Devices
-from dplc.passes.kernels.scans import Change, Places, Scan, Straight, needed_for
-from dplc.passes.kernels.tiles import Tiles
-from dplc.passes.kernels.written import Written, left_alone, unless
+from dplc.passes.device.kernels import Devices
+from dplc.passes.device.scan_loops import Change, Places, Scan, Straight, needed_for
+from dplc.passes.device.scan_tiles import Tiles
+from dplc.passes.device.tiled_scan import Written, left_alone, unless
 from dplc.passes.simplify.purity import droppable
 
 

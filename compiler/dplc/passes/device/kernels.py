@@ -27,10 +27,10 @@ from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, nothing, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, used, with_binds, with_inner
+from dplc.passes.device.lengths import Lengths
+from dplc.passes.device.own_places import own_places
 from dplc.passes.kernels.independence import is_numbers
-from dplc.passes.kernels.lengths import Lengths
 from dplc.passes.kernels.nest import Level, nest
-from dplc.passes.kernels.own_places import own_places
 
 MOST_SUMS = 20  # whose numbers fit into shared memory
 THREADS = 256  # of a block on the device

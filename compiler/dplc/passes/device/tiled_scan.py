@@ -1,6 +1,6 @@
 """A scan as Pars: the terms of all steps, the numbers at which tiles of steps start, and each array after the loop.
 
-The shape is in `running.py`.
+The shape is in `scans.py`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.types import nothing
-from dplc.passes.kernels.device import Devices
-from dplc.passes.kernels.scans import Change, Scan, names_for, needed_for
-from dplc.passes.kernels.tiles import Tiles
+from dplc.passes.device.kernels import Devices
+from dplc.passes.device.scan_loops import Change, Scan, names_for, needed_for
+from dplc.passes.device.scan_tiles import Tiles
 
 
 class Written:

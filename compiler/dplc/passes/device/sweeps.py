@@ -21,11 +21,11 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.types import nothing
 from dplc.flat.walk import every, rhs_mentions, supply_for, with_binds, with_blocks, with_body, with_inner, with_rhs
-from dplc.passes.kernels.added import added
-from dplc.passes.kernels.device import Devices
-from dplc.passes.kernels.kept_sums import KeptSums
-from dplc.passes.kernels.running import running
-from dplc.passes.kernels.totals import totals
+from dplc.passes.device.array_sums import totals
+from dplc.passes.device.cotangent_sums import added
+from dplc.passes.device.kept_sums import KeptSums
+from dplc.passes.device.kernels import Devices
+from dplc.passes.device.scans import running
 from dplc.passes.parallel.join import Joiner, is_check, own_reads
 
 

@@ -18,7 +18,7 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
 from dplc.flat.walk import atoms, mentions, names, rhs_mentions, with_binds, with_inner, with_rhs
-from dplc.passes.kernels.device import Devices
+from dplc.passes.device.kernels import Devices
 from dplc.passes.simplify.purity import droppable
 
 

@@ -2,7 +2,7 @@
 
     for i < n state (s = a, out = o) { t = add s x; u = update out t (i + 1); yield t, u }
 
-`x` depends on neither.  `running.py` says what devices make of them.
+`x` depends on neither.  `scans.py` says what devices make of them.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _numbers(
 
 def in_tiles(op: str, ty: f.Type) -> str:
     """The operation that combines numbers of a type, if the starts of tiles can be found out of order: for sums of
-    floats, too (`tiles.py`); "" for others."""
+    floats, too (`scan_tiles.py`); "" for others."""
     if not isinstance(ty, f.Num) or ty.name in ("bool", "f16"):
         return ""
     if op in ("add", "acc_add"):
