@@ -81,7 +81,7 @@ def test_type_error(dpl, tmp_path) -> None:
     ],
 )
 def test_run_time_errors(dpl, tmp_path, engine, text, words) -> None:
-    run = run_text(dpl, tmp_path, 'do print "before"\n' + text, "--engine", engine, DPL_STACK="256")
+    run = run_text(dpl, tmp_path, 'do print "before"\n' + text, "--engine", engine, DPL_STACK="16")
     shifted = [re.sub(r"(?<=bad\.dp:)\d", lambda line: str(int(line[0]) + 1), word) for word in words]
     check(run, 1, "error[R0", *shifted)
     assert run.stdout == "before\n"

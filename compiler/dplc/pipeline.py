@@ -42,6 +42,7 @@ class Context:
     seconds: dict[str, float] = field(default_factory=dict)
     device: bool = False  # parallel loops may run on a GPU
     library: bool = False  # fill in `exports`, for callers from outside
+    only: str = ""  # the one export that is wanted; all of them if empty
     exports: list[Export] = field(default_factory=list)
 
 
@@ -192,7 +193,7 @@ def run_check(modules: list[Module], context: Context) -> Any:
     if context.library:
         from dplc.passes.entry.exports import exports
 
-        context.exports = exports(checked)
+        context.exports = [export for export in exports(checked) if context.only in ("", export.name)]
     if context.testing:
         from dplc.passes.entry.expectations import asked_for
 

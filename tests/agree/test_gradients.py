@@ -11,7 +11,7 @@ from conftest import EFFORTS
 HERE = Path(__file__).parent
 LONG = (  # many seconds for the compiler
     "lantern", "linalg_det", "linalg_halves", "linalg_more", "rowless", "edges", "reduce_closures", "axes",
-    "convolution_sums",
+    "convolution_sums", "linalg_spectrum", "linalg_solve", "kept_stencils", "nests",
 )  # fmt: skip
 PROGRAMS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])

@@ -14,15 +14,15 @@ let show n =
   let (x, y) = (a 1 n, a 2 n) in
   let spread = [for i < n -> x[i] + y[i] * 0.5] in
   print (n, sum x, sum (1.0 * x), sum (x * y), dot x y, mean x, sum spread, sum [for i < n -> x[i] * y[i]])
-let m : float[70, 33] = reshape (a 3 2310)
+let m : float[34, 33] = reshape (a 3 1122)
 let w = a 4 33
-let big : float[1100, 3] = reshape (a 5 3300)
-let sizes = [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 1023, 1024, 1025, 2049, 3000]
+let big : float[1030, 2] = reshape (a 5 2060)
+let sizes = [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 1024, 1025, 2049]
 do loop u = () for i < length sizes do show sizes[i]
 do print (sum (sum m), sum (sum (m * w)), sum (sum (exp (m * w))))
 do print (sum (m * w))
 do print (sum (transpose m))
-do print (sum big, sum (big * [1.0, 2.0, 3.0]), sum (sum big))
+do print (sum big, sum (big * [1.0, 2.0]), sum (sum big))
 """
 
 
@@ -33,7 +33,7 @@ def test_every_way_to_write_a_sum_has_one_order(dpl, number: str) -> None:
     native, interp = (dpl("run", "--engine", engine, "-", stdin=text) for engine in ("native", "interp"))
     assert native.returncode == 0, native.stderr
     assert native.stdout == interp.stdout
-    for line in native.stdout.splitlines()[:18]:
+    for line in native.stdout.splitlines()[:16]:
         _, x, one, xy, dot, _, _, products = line.strip("()").split(", ")
         assert x == one
         assert xy == dot == products
@@ -52,16 +52,16 @@ def test_the_order_is_what_the_table_says() -> None:
 IN_PARTS = """
 let a k n = Random.normal (Random.key k) n
 let x = a 1 1100
-let w : float[20] = a 2 20
-let rows : float[1030, 20] = reshape (a 3 20600)
+let w : float[5] = a 2 5
+let rows : float[1030, 5] = reshape (a 3 5150)
 let few : float[16] = a 4 16
-do print (sum [for i < 1027 -> let e = sum [for j < 20 -> w[j] * x[i + j]] - x[i] in e * e])
+do print (sum [for i < 1027 -> let e = sum [for j < 5 -> w[j] * x[i + j]] - x[i] in e * e])
 do print (sum [for i < 1026 -> tanh (sum [for j < 16 -> few[j] * x[i + j]])])
 do print (sum [for row in rows -> log (1.0 + exp (dot w row))])
 do print (sum [for i < 50 -> exp (0.1 * x[i]) * logsumexp rows[i]])
 let soft = [for i < 1030 -> tanh (x[i] + maximum rows[i])]
 do print (sum soft, soft[0], soft[1023], soft[1024], soft[1029])
-do print (sum [for i < 2 -> [for j < 1030 -> exp (sum [for k < 20 -> rows[i, k] * rows[j, k]] / 20.0)]])[1029]
+do print (sum [for i < 2 -> [for j < 1030 -> exp (sum [for k < 5 -> rows[i, k] * rows[j, k]] / 5.0)]])[1029]
 """
 
 

@@ -9,7 +9,7 @@ import pytest
 HERE = Path(__file__).parent
 PROGRAMS = [p for folder in ("cases", "programs") for p in sorted((HERE / folder).glob("*.dp"))]
 FAILING = sorted((HERE.parent / "golden" / "run_errors").glob("*.dp"))
-FEW = ("threads", "array_gradients", "bulk_edges", "convolutions")
+FEW = ("threads", "array_gradients")
 TOLD = ("in_comprehension", "in_gradient", "in_threads")
 
 

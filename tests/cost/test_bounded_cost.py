@@ -149,7 +149,7 @@ LONG = (  # what takes seconds each
     *(("forward", name) for name in SOLVERS), ("forward", "by_lstm"), ("forward", "scanned_pairs"),
     ("reverse", "by_dopri5"), ("reverse", "answers"),
 )  # fmt: skip
-QUICK = ("reverse", range(0, PARTS, 2))  # the way that costs most, for half of the facts
+QUICK = ("reverse", range(2, 3))  # the way that costs most, for a quarter of the facts
 
 
 def bounded_ways(ways: Sequence[tuple[str, str, str]], file: Path) -> None:

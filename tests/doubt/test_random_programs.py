@@ -23,7 +23,7 @@ from doubt.oracle import NATIVE, OPTIMISED, Oracle
 from doubt.plain import PLAIN
 from doubt.programs import Program, Size, programs
 
-BATCHES, QUICK, EACH, SMALL = 20, range(1), 100, Size(budget=14, depth=3, definitions=1)
+BATCHES, QUICK, EACH, SMALL = 40, range(1), 50, Size(budget=14, depth=3, definitions=1)
 LONG, LARGE = int(os.environ.get("DOUBT", "10000")), Size(budget=25, depth=4, definitions=2)
 FIRST = int(os.environ.get("DOUBT_SEED", "1")) * 1_000_000
 AGREED = 80  # percent of the programs, at least

@@ -87,8 +87,8 @@ class LoadedModel(Model):
                 raise AttributeError(
                     f"{self.__name__} exports no function `{name}`; it exports {self._library.exported}"
                 )
-            more = derivative(operator, function, argument)
-            made = instances(self._file, more, self._device).functions[f"{operator}_{name}"]
+            only, more = f"{operator}_{name}", derivative(operator, function, argument)
+            made = instances(self._file, more, self._device, only).functions[only]
             self._derivatives[operator, name, argument] = made
         return self._derivatives[operator, name, argument]
 
@@ -112,11 +112,11 @@ def derivative(operator: str, function: Function, argument: str | int) -> str:
 # ---- instances ---------------------------------------------------------------------------------------------------
 
 
-def instances(file: Path, more: str, device: str) -> Library:
-    """The library of a program with the text `more` appended.  Models of the same program share it, unless the program
-    keeps state."""
+def instances(file: Path, more: str, device: str, only: str = "") -> Library:
+    """The library of a program with the text `more` appended; of its exports, `only` one if it is given.  Models of the
+    same program share it, unless the program keeps state."""
     try:
-        built = compiled(file, more, device != CPU)
+        built = compiled(file, more, device != CPU, only)
     except DplError as error:
         raise Error(said(error)) from None
     content = str(file.resolve()), more + device, hashlib.sha256(built.code).digest()
@@ -188,7 +188,7 @@ class Pool:
 # ---- compiling ---------------------------------------------------------------------------------------------------
 
 
-def compiled(file: Path, more: str, device: bool) -> Built:
+def compiled(file: Path, more: str, device: bool, only: str) -> Built:
     """The compiled library, from the cache if the program's files are unchanged."""
     from dpl.syntax.load import read
 
@@ -203,13 +203,13 @@ def compiled(file: Path, more: str, device: bool) -> Built:
                 os.utime(place)
             return Built(entry[1], header["description"], header["externs"])
     source = Source(source.name, source.text + more, source.path)
-    built, sources = on_large_stack(lambda: compile_library(source, device))
+    built, sources = on_large_stack(lambda: compile_library(source, device, only))
     files = [[str(file.resolve()), cache.digest(file)], *cache.digests([s for s in sources if s.path != source.path])]
     cache_file.write(place, {"files": files, "description": built.description, "externs": built.externs}, built.code)
     return built
 
 
-def compile_library(source: Source, device: bool) -> tuple[Built, list[Source]]:
+def compile_library(source: Source, device: bool, only: str) -> tuple[Built, list[Source]]:
     """The compiled library and its sources.  Raises DplError."""
     from dplc.embed.description import describe
     from dplc.machine.entry.library import keeps_state, library_text
@@ -217,7 +217,7 @@ def compile_library(source: Source, device: bool) -> tuple[Built, list[Source]]:
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import Context, compile_to
 
-    context = Context(library=True, device=device)
+    context = Context(library=True, device=device, only=only)
     try:
         _, program = compile_to("reference_counts", source, context)
     except NeedsInterpreter as need:

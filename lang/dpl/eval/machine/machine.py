@@ -26,7 +26,7 @@ from dpl.eval.values.value import Builtin, Closure, Cont, Partial, Value
 Frame = tuple  # (resume, data, next)
 State = tuple[Callable, Any, Frame]
 
-SLICE = 1_000_000  # steps between checks of memory
+SLICE = 1_000_000  # steps between checks of memory, at most
 STACK = 4096  # MiB; DPL_STACK chooses another size, as for native code
 FRAMES = 2500  # per MiB
 
@@ -79,6 +79,7 @@ class Machine:
         self.sites: WeakKeyDictionary[Callable, Site] = WeakKeyDictionary()  # resume -> the call that it waits for
         self.end: Frame = (self._end, None, None)
         self.most_frames = most_frames()
+        self.slice = min(SLICE, self.most_frames)
 
     # ---- running --------------------------------------------------------------------------------------------------
 
@@ -93,9 +94,9 @@ class Machine:
         until_count = self.most_frames
         try:
             while True:
-                for _ in repeat(None, SLICE):
+                for _ in repeat(None, self.slice):
                     step, x, k = step(x, k)
-                until_count -= SLICE
+                until_count -= self.slice
                 self._check_memory()
                 if until_count <= 0:
                     until_count = self._check_depth(k)
@@ -171,7 +172,7 @@ class Machine:
         depth = sum(1 for _ in self._frames(k))
         if depth >= self.most_frames:
             raise _too_deep("recursion is too deep")
-        return max(SLICE, self.most_frames - depth)
+        return max(self.slice, self.most_frames - depth)
 
     def _frames(self, k: Frame):
         """The waiting frames, innermost first, across prompts."""
