@@ -108,8 +108,8 @@ class Position:
             self.top = self.within_step()
 
     def within_step(self) -> Frame | None:
-        """The frame of a step that was left in the middle: the one that it resumes.  A step without a frame of the user's
-        belongs to the last stop."""
+        """The frame of a step that was left in the middle: the one that it resumes.  A step without a frame of the
+        user's belongs to the last stop."""
         told = self.run.instruments
         step, _, k = self.run.state
         if step is k[0] and step in told.waits:

@@ -99,7 +99,8 @@ MADE = {  # after harmless ones
               "do print (biggest ())\ndo print (min 5.0 (1.0 / 0.0))\ndo print (g 1.0)\n", "inf\n5.0\n",
               "infinity from `log`: log 0.0 = -inf"),
     "printed": ("let far = -inf\nlet roots = [sqrt 1.0, -far]\nlet show_it (x : float) = print (sqrt x)\n"
-                "do print (max 1.0 far)\ndo show_it (-1.0)\n", "1.0\n", "NaN from `sqrt`: sqrt -1.0 = nan\n --> main.dp:3"),
+                "do print (max 1.0 far)\ndo show_it (-1.0)\n", "1.0\n",
+                "NaN from `sqrt`: sqrt -1.0 = nan\n --> main.dp:3"),
     "at the top level": ("let a = log 0.0\ndo print (max 1.0 a)\n", "", "infinity from `log`: log 0.0 = -inf"),
     "in the library": ("let volume (xs : float[2]) = prod xs\ndo print (volume [1e200, 2e200])\n", "",
                        "infinity from `mul`: mul 1e+200 2e+200 = inf\n --> main.dp:1"),

@@ -96,7 +96,7 @@ class Spine(ABC):
             body = self.term(item.body)
             kept = self.whole(replace(item, body=body) if body is not item.body else item)
             items += [*self.made, *kept]
-        library = ChainMap(self.of_library, self.program.library) if self.of_library else self.program.library
+        library = ChainMap(self.of_library, self.program.library)  # pyrefly: ignore[bad-argument-type]
         return replace(self.program, items=items, library=library)
 
     @abstractmethod

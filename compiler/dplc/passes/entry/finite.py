@@ -1,5 +1,5 @@
-"""core -> core where what the user's calls and derivatives give is looked at, what values at the top level are, and what
-is printed: `dpl run --nan`.
+"""core -> core where what the user's calls and derivatives give is looked at, and what values at the top level are, and
+what is printed: `dpl run --nan`.
 
     f (g x)      =>      f (let r = g x in (if 0.0 * floats of r has the sum 0.0 then () else error ...); r)
 
@@ -144,7 +144,7 @@ class Finder(Writer):
 
 
 def is_seen_or_written(term: c.Term) -> bool:
-    """Whether a value is what calls give, which is looked at there, or is written in the program: `-inf` is no surprise."""
+    """Whether a value is what calls give, which is looked at there, or is written in the program, as `-inf` is."""
     todo = [term]
     while todo:
         match here := todo.pop():
