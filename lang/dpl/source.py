@@ -30,6 +30,11 @@ class Source:
         self._lines: list[int] | None = None
 
     @property
+    def in_library(self) -> bool:
+        """Whether it is a module of the standard library."""
+        return self.name.startswith("stdlib/")
+
+    @property
     def text(self) -> str:
         if self._text is None:
             try:

@@ -300,10 +300,8 @@ class Debugger(Listener):
     def frames(self) -> list[Frame]:
         return self.position().frames()
 
-    def tail_calls(self) -> TailCalls | None:
+    def tail_calls(self) -> TailCalls:
         """The tail calls that led here.  Frames that were asked for before are then out of date."""
-        if self.stopped.reason == "nonfinite":  # in the middle of a step, which cannot be done again
-            return None
         return TailCalls(self.run)
 
     def frame(self) -> Frame | None:

@@ -104,11 +104,23 @@ class Position:
         elif step in told.points:
             place, scope = told.points[step]
             self.top = Frame(place, x, scope, k=k)
-        elif HERE.visit and not (run.ended and run.ended.error is None):
+        elif not (run.ended and run.ended.error is None):
+            self.top = self.within_step()
+
+    def within_step(self) -> Frame | None:
+        """The frame of a step that was left in the middle: the one that it resumes.  A step without a frame of the
+        user's belongs to the last stop."""
+        told = self.run.instruments
+        step, _, k = self.run.state
+        if step is k[0] and step in told.waits:
+            place, scope = told.waits[step]
+            self.k, env = k[2], environment(k[1])
+        elif HERE.visit and HERE.visit[1] in told.points:
             _, stop, env, self.k = HERE.visit
-            if stop in told.points:
-                place, scope = told.points[stop]
-                self.top = Frame(HERE.place or place, env, scope, k=self.k)
+            place, scope = told.points[stop]
+        else:
+            return None
+        return Frame(HERE.place or place, env, scope, k=self.k)
 
     @property
     def is_reverse(self) -> bool:

@@ -92,6 +92,7 @@ class Finite:
     def clear(self) -> None:
         self.origins: dict[int, tuple[Value, Origin]] = {}  # by the identity of a bad value, which is kept
         self.of_derivative: Origin | None = None  # the last one: what a program gets as derivatives are new values
+        self.of_library = False  # whether the library has made some
         self.count = 0
         self.last: Origin | None = None
         self.told: set[int] = set()  # origins for which the run has halted
@@ -122,6 +123,8 @@ class Finite:
             return
         found = first_bad(value)
         if found is None:
+            if place and self.of_library:
+                self.arrived(args)
             return
         bad, index = found
         origin = self.source(args) or self.made(place, name, args, value, bad, index)
@@ -130,6 +133,14 @@ class Finite:
         self.keep(value, origin)
         self.keep(bad, origin)
         if place and id(origin) not in self.told and is_number(value) and self.is_wanted(origin):
+            self.halt(origin)
+        if not place:
+            self.of_library = True
+
+    def arrived(self, args: tuple) -> None:
+        """The user's code prints these, or asks something of them."""
+        origin = self.source(args)
+        if origin and id(origin) not in self.told and self.is_wanted(origin):
             self.halt(origin)
 
     def keep(self, value: Value, origin: Origin) -> None:

@@ -32,21 +32,25 @@ class TailCalls:
         """Do the last steps of a run again.  The objects of its state are then others, with the same contents."""
         self.run = run
         self.found: dict[tuple[int, int, int], Entries] = {}
-        now, failed = run.time, run.ended is not None
+        now, failed, here = run.time, run.ended is not None, HERE.place
         recent = run.history.moments[-3:][0].time
         run.go_to(max(now - SPAN, min(recent, now - LEAST), run.begins))
+        on = run._watching(False)
         while run.time < now and run.ended is None:
             if run.forward(run.stops, lambda: True, now):
                 self.look()
         if failed:
             run.forward()
+        run._watching(on)
+        HERE.place = here  # perhaps in the middle of a step
 
     def look(self) -> None:
         """Note a function that is about to be entered."""
-        step, _, k = self.run.state
+        step, env, k = self.run.state
         found = self.run.instruments.points.get(step)
         if found is None or not found[0].point.is_entry:
             return
+        k = activation(self.run, Frame(found[0], env, found[1]), k)
         entries = self.found.setdefault(self.key(k), Entries(k, deque(maxlen=MOST + 1)))
         entries.places.append(HERE.place)
 

@@ -55,6 +55,8 @@ class Records:
     def note(self, place: Place | None, name: str, args: tuple, value: Value) -> None:
         if any(arg is value for arg in args) or isinstance(value, (int, str)) or len(self.made) >= MOST_RECORDS:
             return
+        if name in SILENT and self.of(value):  # what is taken out of an array keeps the operation that made it
+            return
         self.made[id(value)] = Made(place, name, args, value)
 
     def of(self, value: Value) -> Made | None:

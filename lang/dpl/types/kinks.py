@@ -46,11 +46,16 @@ NO_KINKS: Kinks = frozenset()
 @node
 class Number:
     """A number, or all elements of an array (any other data: nothing is known).  `value` is None if it is not known;
-    `active` if the derivative may flow to it."""
+    `active` if the derivative may flow to it.  `some` are values that certainly are among the elements."""
 
     value: float | int | bool | None = None
     active: bool = False
     kinks: Kinks = NO_KINKS
+    some: frozenset[float] = frozenset()
+
+    @property
+    def found(self) -> frozenset[float]:
+        return self.some if self.value is None else frozenset({self.value})
 
 
 @node
@@ -189,7 +194,8 @@ class Follower:
                 found = [flat(self.eval(item, env)) for item in items]
                 kinks = NO_KINKS.union(*(x.kinks for x in found))
                 same = found and all(x.value == found[0].value for x in found)
-                return Number(found[0].value if same else None, any(x.active for x in found), kinks)
+                some = frozenset[float]() if same else frozenset[float]().union(*(x.found for x in found))
+                return Number(found[0].value if same else None, any(x.active for x in found), kinks, some)
             case term.Prim(op="jvp" | "vjp", args=(f, point, *_)):
                 self.start(self.eval(f, env), self.eval(point, env), point.span)
                 return Number(active=True)
@@ -279,24 +285,35 @@ class Follower:
 
     def primitive(self, t: term.Prim, args: list[Number]) -> Number:
         row = TABLE.get(t.op)  # `dim` is not in the table
-        value = result(t.op, [a.value for a in args])
+        value, some = result(t.op, [a.value for a in args]), elements(t.op, args)
         if row is None or t.op == "stop_grad" or not has_float(t.ty):
-            return Number(value)
+            return Number(value, some=some)
         rules = row.linear or (True,) * len(args)
         flows = [a for a, rule in zip(args, rules) if rule]
-        kinks = NO_KINKS.union(*(a.kinks for a in flows))
+        kinks = NO_KINKS.union(*(a.kinks for a in flows if not is_flat(t.op, args, a)))
         if is_kink(t.op, args):
             kinks |= {(t.op, t.span)}
-        return Number(value, any(a.active for a in flows), kinks)
+        return Number(value, any(a.active for a in flows), kinks, some)
 
 
 def is_kink(op: str, args: list[Number]) -> bool:
-    values = [a.value for a in args]
-    if not any(a.active for a in args):
+    """Whether an operation is at a kink: at some elements is enough, if the other operand is the same for all."""
+    if not any(a.active for a in args) or sum(a.value is None for a in args) > (op != "norm"):
         return False
     if op in ("max", "min"):
-        return values[0] is not None and values[0] == values[1]
-    return op in SLOPES and all(v == 0 and v is not None for v in values)
+        return not args[0].found.isdisjoint(args[1].found)
+    return op in SLOPES and all(0 in a.found for a in args)
+
+
+def is_flat(op: str, args: list[Number], to: Number) -> bool:
+    """Whether the slope of a product or a power to one of its operands is 0, as in `abs x * x` at 0: what the slopes
+    further in are taken as makes no difference then, if they are finite."""
+    if len(args) != 2 or any(name == "sqrt" for name, _ in to.kinks):
+        return False
+    base, other = args
+    if op == "pow":
+        return to is base and base.value == 0 and other.value is not None and other.value > 1
+    return op in PRODUCTS and (other if to is base else base).value == 0
 
 
 def result(op: str, values: list) -> float | int | bool | None:
@@ -321,11 +338,22 @@ def result(op: str, values: list) -> float | int | bool | None:
         return None
 
 
+def elements(op: str, args: list[Number]) -> frozenset[float]:
+    """Values that are among the elements of a result."""
+    mixed = [a for a in args if a.some]
+    if len(mixed) != 1 or any(a.value is None for a in args if a is not mixed[0]):
+        return frozenset()
+    if op in SAME:
+        return mixed[0].some if op not in ("index", "slice") else frozenset()
+    found = (result(op, [x if a is mixed[0] else a.value for a in args]) for x in mixed[0].some)
+    return frozenset(x for x in found if x is not None) if op in TABLE and TABLE[op].elementwise else frozenset()
+
+
 def activated(value: Abstract) -> Abstract:
     """The argument of a derivative."""
     match value:
         case Number(known):
-            return Number(known, True)
+            return Number(known, True, some=value.some)
         case Parts(items, tag):
             return Parts(tuple(map(activated, items)), tag)
         case _:
@@ -350,7 +378,9 @@ def join(a: Abstract, b: Abstract) -> Abstract:
         case Parts(some, tag), Parts(others, other) if len(some) == len(others) and tag == other:
             return Parts(tuple(map(join, some, others)), tag)
         case Number(), Number():
-            return Number(a.value if a.value == b.value else None, a.active or b.active, a.kinks & b.kinks)
+            value = a.value if a.value == b.value else None
+            some = frozenset[float]() if value is not None else a.found & b.found
+            return Number(value, a.active or b.active, a.kinks & b.kinks, some)
         case _:
             return Number(None, flat(a).active or flat(b).active) if a is not b else a
 

@@ -1,6 +1,7 @@
 """Warns of derivatives in the wrong mode: a loop that differentiates once for each input, or once for each output.
 
     [for i < n -> diff (fun t -> f { x with [i] = t }) x[i]]     n forward sweeps, where  grad f x  is one reverse sweep
+    [for i < n -> diff (fun t -> f (x + t * unit i)) 0.0]        the same
     [for i < n -> grad (fun t -> (f t)[i]) x]                    n reverse sweeps, where  diff f x  is one forward sweep
 
 The warning is given only if nothing but the input (or output) differs from step to step, and the function has one
@@ -119,7 +120,7 @@ def is_partial(t: Term, index: str, changing: set[str]) -> bool:
             name in FORWARD
         ):
             used = uses(f)
-            places = sum(is_place(part, moved, index) for part in within(f))
+            places = sum(is_place(part, moved, index) or is_direction(part, moved, index) for part in within(f))
             return is_number(inner.ty) and changes_by(index, f, changing) and used[index] == used[moved] == places
         case _ if found := directional(t):
             f, point, direction = found
@@ -135,6 +136,17 @@ def is_place(t: Term, moved: str, index: str) -> bool:
     match t:
         case term.Prim(op="update", args=(_, term.Var(name=value), *places)):
             return value == moved and any(isinstance(p, term.Var) and p.name == index for p in places)
+        case _:
+            return False
+
+
+def is_direction(t: Term, moved: str, index: str) -> bool:
+    """Whether a term multiplies the input that is moved by an array that belongs to the index: `t * unit i`."""
+    match t:
+        case term.Prim(op="mul", args=(a, b)):
+            number, direction = (a, b) if isinstance(a, term.Var) else (b, a)
+            is_moved = isinstance(number, term.Var) and number.name == moved
+            return is_moved and isinstance(direction.ty, ty.Arr) and uses(direction)[index] == 1
         case _:
             return False
 

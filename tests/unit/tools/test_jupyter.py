@@ -174,6 +174,10 @@ def test_completion(kernel: Client) -> None:
     assert kernel.ask("complete", "corn + 1", 4)["matches"] == ["corner"]
     assert kernel.ask("complete", "1\n:ty")["matches"] == ["type"]
     assert kernel.ask("complete", "(no_such")["matches"] == []
+    code = "let edge = { corner with width = 3.0 }\nlet area (point_of : point) factors =\n  let halved = 0.5 in\n  "
+    for typed, found in (("edge.wi", "width"), ("po", "point_of"), ("fac", "factors"), ("hal", "halved")):
+        assert found in kernel.ask("complete", code + typed)["matches"]  # the cell has not run
+    assert kernel.ask("complete", "edge.")["matches"] == []
 
 
 def test_inspection(kernel: Client) -> None:

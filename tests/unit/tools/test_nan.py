@@ -98,6 +98,12 @@ MADE = {  # after harmless ones
     "later": ("let biggest () = inf\nlet g (x : float) = log (x - 1.0)\n"
               "do print (biggest ())\ndo print (min 5.0 (1.0 / 0.0))\ndo print (g 1.0)\n", "inf\n5.0\n",
               "infinity from `log`: log 0.0 = -inf"),
+    "printed": ("let far = -inf\nlet roots = [sqrt 1.0, -far]\nlet show_it (x : float) = print (sqrt x)\n"
+                "do print (max 1.0 far)\ndo show_it (-1.0)\n", "1.0\n",
+                "NaN from `sqrt`: sqrt -1.0 = nan\n --> main.dp:3"),
+    "at the top level": ("let a = log 0.0\ndo print (max 1.0 a)\n", "", "infinity from `log`: log 0.0 = -inf"),
+    "in the library": ("let volume (xs : float[2]) = prod xs\ndo print (volume [1e200, 2e200])\n", "",
+                       "infinity from `mul`: mul 1e+200 2e+200 = inf\n --> main.dp:1"),
     "from infinities": ("let f (x : float) = x - x\ndo print (f inf)\n", "", "NaN from `sub`: sub inf inf = nan"),
     "tangent": ("let root (x : float) = 3.0 * sqrt x\ndo print (jvp (fun x -> root (x * x)) 0.0 1.0)\n", "",
                 "NaN in forward mode, from the derivative of `sqrt`: slope of sqrt 0.0 along 0.0 = nan"),
@@ -111,7 +117,7 @@ MADE = {  # after harmless ones
 def test_the_operation_that_made_it_is_named(dpl, engine: str, name: str, tmp_path: Path) -> None:
     program, printed, found = MADE[name]
     (tmp_path / "main.dp").write_text(program)
-    run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", tmp_path / "main.dp")
+    run = dpl("run", "--engine", engine, "-O0", "--nan", "trap", "main.dp", cwd=tmp_path)
     assert (run.returncode, run.stdout) == (1, printed) and f"error[R0601]: {found}" in run.stderr, run.stderr
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from dplc.machine.failure.trace import Frame
 
-LIBRARY = "stdlib/"  # the names of its sources begin so
 SIZES = "sizes [{a}] and [{b}] do not fit together"
 
 
@@ -124,7 +123,7 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
     if span != NOWHERE:
         bare = located(out_of_bounds(word, title, record.holes) or bare, span)
     mentioned = {span.source, *(call.span.source for call in calls)}
-    own = {source for source in mentioned if not source.name.startswith(LIBRARY)}
+    own = {source for source in mentioned if not source.in_library}
     return for_user(RuntimeFailure(bare, [call for call in calls if call.span != NOWHERE]), own)
 
 

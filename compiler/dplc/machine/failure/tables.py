@@ -16,7 +16,7 @@ from dpl.render import render
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import places
-from dplc.machine.failure.failures import KINDS, LIBRARY, Kind, Sites, out_of_bounds
+from dplc.machine.failure.failures import KINDS, Kind, Sites, out_of_bounds
 from dplc.machine.llvm.literals import escape
 from dplc.machine.runtime.failure_codes import Failure
 
@@ -72,7 +72,7 @@ def picture(span: Span, word: str) -> str:
     calls = [Site(label, place) for label, place in places.path(span)]
     failure = located(out_of_bounds(word, "", HOLES) or DplError.at("R", ""), span)
     bare = RuntimeFailure(failure, calls)
-    own = {s.source for s in (span, *(c.span for c in calls)) if not s.source.name.startswith(LIBRARY)}
+    own = {s.source for s in (span, *(c.span for c in calls)) if not s.source.in_library}
     told: Diagnostic = replace(for_user(bare, own).diagnostics[0], path=())
     drawn = "".join(f"{line}\n" for line in render(told).split("\n")[1:]).replace("{", "{{}")
     for hole, character in HOLES.items():

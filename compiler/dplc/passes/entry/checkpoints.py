@@ -19,6 +19,7 @@ a derivative, is left alone.  So are programs whose items change references: lea
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -75,6 +76,7 @@ class Spine(ABC):
     own: set[Source]
     spots: dict[int, Spot] = field(default_factory=dict)
     made: list[c.Def] = field(default_factory=list)  # copies of functions, and what the new code needs
+    of_library: dict[str, c.Def] = field(default_factory=dict)  # copies of its functions: they stay the library's
     item: int = 0
     depth: int = 0
     copies: int = 0
@@ -94,7 +96,8 @@ class Spine(ABC):
             body = self.term(item.body)
             kept = self.whole(replace(item, body=body) if body is not item.body else item)
             items += [*self.made, *kept]
-        return replace(self.program, items=items)
+        library = ChainMap(self.of_library, self.program.library)  # pyrefly: ignore[bad-argument-type]
+        return replace(self.program, items=items, library=library)
 
     @abstractmethod
     def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
@@ -183,7 +186,11 @@ class Spine(ABC):
             return head
         self.copies += 1
         name = f"{head.name}#{self.copies}at"
-        self.made.append(replace(found, name=name, body=within(found.body, inside), export=False))
+        copy = replace(found, name=name, body=within(found.body, inside), export=False)
+        if head.name in self.globals:
+            self.made.append(copy)
+        else:
+            self.of_library[name] = copy
         return replace(head, name=name)
 
 

@@ -1,4 +1,5 @@
-"""core -> core where what the user's calls and derivatives give is looked at: `dpl run --nan`.
+"""core -> core where what the user's calls and derivatives give is looked at, and what values at the top level are, and
+what is printed: `dpl run --nan`.
 
     f (g x)      =>      f (let r = g x in (if 0.0 * floats of r has the sum 0.0 then () else error ...); r)
 
@@ -11,9 +12,11 @@ from collections.abc import Mapping, Set
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.walk import changed
+from dpl.core.walk import changed, subterms
 from dpl.node import replace
 from dpl.source import Source
+
+from dplc.passes.entry.checkpoints import is_global
 
 FOUND = "a number is not finite"  # the title of the failure
 UNKNOWN = t.Size(0, ((("?finite",), 1),))
@@ -41,7 +44,18 @@ class Writer:
     def item(self, item: c.Def | c.Do | c.Expect) -> c.Def | c.Do | c.Expect:
         if item.body.span.source not in self.own:
             return item
-        return replace(item, body=self.term(item.body, tail=False))
+        body = self.term(item.body, tail=False)
+        return replace(item, body=self.at_end(body) if isinstance(item, c.Def) else body)
+
+    def at_end(self, term: c.Term) -> c.Term:
+        """The term with a check of its value."""
+        if isinstance(term, c.Let | c.LetRec | c.Check):
+            return replace(term, body=self.at_end(term.body))
+        return self.computed(term)
+
+    def computed(self, term: c.Term) -> c.Term:
+        """The term with a check around it, if it computes a value that no check has seen."""
+        return term if is_seen_or_written(term) or not self.has_floats(term.ty) else self.checked(term)
 
     def term(self, term: c.Term, tail: bool) -> c.Term:
         """The term with checks inside, and around it if it is a call whose result comes back here."""
@@ -51,6 +65,8 @@ class Writer:
                 return made if tail or not self.has_floats(term.ty) else self.checked(made)
             case c.Prim(op="jvp"):
                 return self.checked(changed(term, lambda part: self.term(part, False), same))
+            case c.Prim(op="print" | "show" | "format", args=args):
+                return replace(term, args=tuple(self.computed(self.term(arg, False)) for arg in args))
             case c.Let(span, ty, name, params, rhs, body):
                 return c.Let(span, ty, name, params, self.term(rhs, bool(params)), self.term(body, tail))
             case c.If(span, ty, cond, then, else_):
@@ -125,6 +141,26 @@ class Finder(Writer):
     def checked(self, term: c.Term) -> c.Term:
         self.found.add(id(term))
         return term
+
+
+def is_seen_or_written(term: c.Term) -> bool:
+    """Whether a value is what calls give, which is looked at there, or is written in the program, as `-inf` is."""
+    todo = [term]
+    while todo:
+        match here := todo.pop():
+            case c.App() | c.Lam() | c.Lit():
+                pass
+            case c.Prim(op="neg" | "fill" | "ref") | c.Tuple() | c.ArrayLit() | c.Con():
+                todo += subterms(here)
+            case c.If(then=then, else_=else_):
+                todo += [then, else_]
+            case c.Build(body=body):
+                todo.append(body)
+            case c.Var(name=name) if is_global(name):
+                pass
+            case _:
+                return False
+    return True
 
 
 def same(ty: t.Ty) -> t.Ty:

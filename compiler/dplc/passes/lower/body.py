@@ -158,9 +158,8 @@ def qualified(source: Lambda) -> str:
     name: users call it by another than `with_vjp`."""
     if source.label in RULED:
         return ""
-    where = source.span.source.name
-    in_library = source.label and where.startswith("stdlib/")
-    return f"{module_name(Path(where))}.{source.label}" if in_library else source.label
+    where = source.span.source
+    return f"{module_name(Path(where.name))}.{source.label}" if source.label and where.in_library else source.label
 
 
 def last_name(label: str) -> str:

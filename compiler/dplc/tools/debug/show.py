@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dpl.core import ty as t
 from dpl.debug.debugger import Debugger, Stop
@@ -22,7 +22,8 @@ from dpl.source import Span
 AROUND = 4  # lines of a listing on each side
 MOST_FRAMES = 20
 MOST_PARTS = 8
-LONGEST = 4  # turns of tail calls
+LONGEST = 4  # of turns: what comes again and again
+MOST_TURNS = 5  # in a chain
 
 
 def stop(debugger: Debugger, stopped: Stop) -> str:
@@ -74,19 +75,25 @@ def tail_calls(places: Sequence[Place]) -> list[str]:
     """The tail calls that led to a frame, newest first; calls that alternate are said once."""
     calls = [f"       {shown_name(p.point.function.name)}, {p.span.source.name}:{p.span.line}" for p in places]
     lines = [f"     … {len(calls)} tail call{'s' * (len(calls) > 1)}:"] if calls else []
-    at = 0
-    while at < len(calls):
-        times, period = max((repeats(calls[at:], period), -period) for period in range(1, LONGEST + 1))
-        turn = calls[at : at - period]
+    for at, length, times in turns(calls):
+        turn = calls[at : at + length]
         lines += turn if times == 1 else [*turn[:-1], f"{turn[-1]}  ({times} times)"]
-        at += times * len(turn)
     return lines
 
 
-def repeats(calls: Sequence[str], period: int) -> int:
-    """How often the first calls come in a row."""
-    found = 1
-    while calls[found * period : (found + 1) * period] == calls[:period] and len(calls) >= period:
+def turns(items: Sequence[object]) -> Iterator[tuple[int, int, int]]:
+    """What comes again and again in a row: where it begins, how long it is, and how often it comes."""
+    at = 0
+    while at < len(items):
+        times, length = max((repeats(items, at, length), -length) for length in range(1, LONGEST + 1))
+        yield at, -length, times
+        at -= times * length
+
+
+def repeats(items: Sequence[object], at: int, length: int) -> int:
+    """How often the next items come in a row."""
+    turn, found = items[at : at + length], 1
+    while items[at + found * length : at + (found + 1) * length] == turn and len(turn) == length:
         found += 1
     return found
 
@@ -192,8 +199,15 @@ def why(debugger: Debugger, text: str) -> str:
 
 def origin_chain(debugger: Debugger, origin: Origin) -> str:
     """The shortest chain from the first number that is not finite to the inputs that caused it."""
-    first = f"{origin.title}{said_at(origin.place.span if origin.place else None)}"
-    return "\n".join([first, *(f"  from {text}{said_at(span)}" for text, span in chain(debugger.run, origin))])
+    found = chain(debugger.run, origin)
+    links = [f"  from {text}{said_at(span)}" for text, span in found]
+    lines = [f"{origin.title}{said_at(origin.place.span if origin.place else None)}"]
+    for at, length, times in turns([span for _, span in found]):
+        shown = links[at : at + times * length]
+        if times > MOST_TURNS:
+            shown[2 * length : -length] = [f"  ... {times - 3} times more"]
+        lines += shown
+    return "\n".join(lines)
 
 
 def said_at(span: Span | None) -> str:

@@ -109,7 +109,9 @@ class DplKernel(Kernel):
         else:
             word = BEFORE.search(before)[0]  # pyrefly: ignore[unsupported-operation]
             start = cursor_pos - len(word.rpartition(".")[2])
-            found = list(completions(self.cells, word))
+            *earlier, last = inputs(before)
+            with self.cells.foreseen(earlier):
+                found = list(completions(self.cells, word, last.removesuffix("\n").removesuffix(word)))
         types = [{"start": start, "end": cursor_pos, "text": name, "type": ty} for name, ty in found]
         return {
             "status": "ok",

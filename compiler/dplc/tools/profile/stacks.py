@@ -8,7 +8,7 @@ from dpl.node import node
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import places
-from dplc.machine.failure.failures import LIBRARY, Sites, shown
+from dplc.machine.failure.failures import Sites, shown
 from dplc.machine.failure.trace import Traces
 from dplc.machine.run.execute import ENTRY
 from dplc.machine.run.program import LoadedImage, Program, sites_of
@@ -31,7 +31,7 @@ class Where:
     @property
     def text(self) -> str:
         """The line with its text; empty for the library's."""
-        if self.span is None or self.span.source.name.startswith(LIBRARY):
+        if self.span is None or self.span.source.in_library:
             return ""
         return f"{self.line}  {self.span.source.line(self.span.line).strip()[:70]}"
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dpl.source import Source
+from dpl.syntax.lexer import Lexer
+from dpl.syntax.tables import tables
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.state.env import Entry, Primitive, Value
 
@@ -38,10 +41,29 @@ def type_of(entry: Entry | str) -> str:
     return show_scheme(entry.scheme) if isinstance(entry, Value | Primitive) else str(entry)
 
 
-def completions(session: Session, word: str) -> Iterator[tuple[str, str]]:
+BINDERS = frozenset(("let", "rec", "and", "fun", "for", "loop", "|"))
+ENDS = frozenset(("=", "->", "<", ":", "in"))
+
+
+def completions(session: Session, word: str, text: str = "") -> Iterator[tuple[str, str]]:
     """What can take the place of the last part of a word, with types: names in scope, names of a module after
-    `Module.`, fields after `value.`."""
+    `Module.`, fields after `value.`.  What the unfinished text before the word binds comes without types."""
     owner, dot, start = word.rpartition(".")
-    for name, entry in sorted(session.names(owner if dot else None).items()):
+    local = {} if dot else dict.fromkeys(bound(text), "")
+    for name, entry in sorted({**local, **session.names(owner if dot else None)}.items()):
         if name.startswith(start) and name != start:
             yield name, type_of(entry)
+
+
+def bound(text: str) -> set[str]:
+    """The names that a text binds, which need not be complete.  A type in parentheses ends with these."""
+    found: set[str] = set()
+    binds = typed = False
+    for token in Lexer(Source("", text), tables()).read().tokens:
+        if token.kind == "LOWER":
+            if binds:
+                found.add(text[token.start : token.end])
+            continue
+        binds = token.value in BINDERS or (typed and token.value == ")") or (binds and token.value not in ENDS)
+        typed = token.value == ":" or (typed and token.value not in (")", "="))
+    return found

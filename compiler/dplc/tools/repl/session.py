@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dpl.core import term
@@ -189,6 +190,20 @@ class Session:
                 item = made.get(value.name)
                 said = f"{name if name[0].isalpha() or name[0] == '_' else f'( {name} )'} : {show_scheme(value.scheme)}"
                 yield said, item if item is not None and is_shown(item) else None
+
+    @contextmanager
+    def foreseen(self, inputs: Sequence[str]) -> Generator[None]:
+        """The session as it will be when inputs have run, as far as names and types go."""
+        kept = self.types.state()
+        for text in inputs:
+            with suppress(DplError):
+                file, is_expression = declarations(Source("", text))
+                if not is_expression and not any(isinstance(decl, tree.DeclImport) for decl in file.decls):
+                    on_large_stack(lambda file=file: self.types.check(Module(MAIN, file.span.source, file)))
+        try:
+            yield
+        finally:
+            self.types.forget(*kept)
 
     # ---- names ------------------------------------------------------------------------------------------------------
 

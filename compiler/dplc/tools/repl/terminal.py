@@ -129,5 +129,5 @@ class Names(Completer):
                     yield Completion(name, 1 - len(before), display_meta=verb.__doc__)
             return
         word = document.get_word_before_cursor(pattern=self.session.WORD)
-        for name, meta in completions(self.session, word):
+        for name, meta in completions(self.session, word, before.removesuffix(word)):
             yield Completion(name, -len(word.rpartition(".")[2]), display_meta=meta)

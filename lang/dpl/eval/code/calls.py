@@ -6,13 +6,16 @@ A call of a function that is known at compile time needs no checks.  If the func
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dpl.core import term as c
 from dpl.diagnostics import DplError
 from dpl.eval.code.code import Code, Direct, Run, Scope, at_once
 from dpl.eval.code.compiler import Compiler
 from dpl.eval.code.names import constant
 from dpl.eval.code.sites import site, spine
-from dpl.eval.machine.failure import Site, in_path, located
+from dpl.eval.machine.failure import Site, in_path, is_of_library, located
+from dpl.eval.machine.machine import CALLED, Machine
 from dpl.eval.values.value import Closure, Value
 
 
@@ -48,6 +51,8 @@ def _prefix(call: c.App, dropped: int) -> c.App:
 def _known(compiler: Compiler, known: Closure, term: c.App, args: list[c.Term], scope: Scope) -> Code:
     code, captured = known.code.ready(), known.env
     operands = [compiler.compile(arg, scope) for arg in args]
+    if not code.direct and (enter := _entering(compiler, term)):
+        return Code(compiler.gather(operands, args, lambda env, values, k: (code.run, captured + values, enter(k))))
     if not all(operand.direct for operand in operands):
         return Code(compiler.gather(operands, args, lambda env, values, k: (code.run, captured + values, k)))
     direct = [operand.direct for operand in operands if operand.direct]
@@ -60,6 +65,21 @@ def _known(compiler: Compiler, known: Closure, term: c.App, args: list[c.Term], 
             return Code(lambda env, k: (code.run, captured + (a(env), b(env)), k))
         case _:
             return Code(lambda env, k: (code.run, captured + tuple([f(env) for f in direct]), k))
+
+
+def _entering(compiler: Compiler, term: c.App) -> Callable[[tuple], tuple] | None:
+    """How the frames grow at a call of a library function by the user: the call leaves a frame also in tail position,
+    so that an error inside is told there.  A loop of tail calls through the library has one such frame, of the last
+    call.  None for other calls."""
+    if term.span.source.in_library or not is_of_library(site(term)):
+        return None
+
+    def passed(value: Value, frame: tuple) -> tuple:
+        k = frame[2]
+        return k[0], value, k
+
+    compiler.machine.sites[passed] = site(term)
+    return lambda k: (passed, CALLED, k[2] if k[1] is CALLED else k)
 
 
 def _inline(body: Direct, captured: tuple, args: list[Direct], called: Site) -> Direct:
@@ -98,11 +118,11 @@ def _more(compiler: Compiler, code: Code, term: c.App, operands: list[Code]) -> 
 
 
 def _apply_next(compiler: Compiler, fn: Code, arg: Code, call: c.App) -> Run:
-    apply = compiler.machine.apply
+    apply, enter = compiler.machine.apply, _entering(compiler, call)
 
     def done(env: tuple, values: tuple, k: tuple) -> tuple:
         try:
-            return apply(values[0], values[1:], k)
+            return apply(values[0], values[1:], enter(k) if enter else k)
         except DplError as error:
             raise located(error, call.span) from None
 
@@ -113,6 +133,8 @@ def _all_direct(compiler: Compiler, fn: Direct, args: tuple[Direct, ...], term: 
     """The usual case: function and arguments are direct.  A Closure of just this arity is called at once."""
     machine, count = compiler.machine, len(args)
     first = args[0]
+    if enter := _entering(compiler, term):
+        return _all_direct_into_library(machine, fn, args, term, enter)
 
     def run(env: tuple, k: tuple) -> tuple:
         f = fn(env)
@@ -122,6 +144,21 @@ def _all_direct(compiler: Compiler, fn: Direct, args: tuple[Direct, ...], term: 
             return f.code.run, f.env + tuple([a(env) for a in args]), k
         try:
             return machine.apply_late(f, args, env, k)
+        except DplError as error:
+            raise located(error, term.span) from None
+
+    return run
+
+
+def _all_direct_into_library(
+    machine: Machine, fn: Direct, args: tuple[Direct, ...], term: c.App, enter: Callable
+) -> Run:
+    def run(env: tuple, k: tuple) -> tuple:
+        f = fn(env)
+        if f.__class__ is Closure and f.code.arity == len(args):
+            return f.code.run, f.env + tuple([a(env) for a in args]), enter(k)
+        try:
+            return machine.apply_late(f, args, env, enter(k))
         except DplError as error:
             raise located(error, term.span) from None
 

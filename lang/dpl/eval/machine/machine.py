@@ -69,6 +69,9 @@ class FunctionCode:
         return self.ready().run(env, k)
 
 
+CALLED = object()  # the data of the frames that user's calls of the library leave in tail position
+
+
 class Machine:
     """The state of one run: the meta-continuation, the levels of derivatives, and the call each kind of frame waits
     for."""
@@ -187,7 +190,12 @@ class Machine:
 
     def _sites(self, k: Frame) -> list[Site]:
         """The calls for which the frames from `k` on wait, outermost first."""
-        found = [site for frame in self._frames(k) if (site := self.sites.get(frame[0]))]
+        found: list[Site] = []
+        passed: Site | None = None  # of a call whose own frame may wait for it, too
+        for frame in self._frames(k):
+            if (site := self.sites.get(frame[0])) and site != passed:
+                found.append(site)
+            passed = site if frame[1] is CALLED else None
         found.reverse()
         return found
 

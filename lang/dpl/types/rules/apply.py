@@ -226,7 +226,16 @@ def _other_ways(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest:
     """The help for an argument that does not fit."""
     from dpl.types.rules.misplaced import arranged
 
-    return arranged(cx, args, i, arrows, rest, name)
+    return arranged(cx, args, i, arrows, rest, name) or _one_type(cx, arrows[i], name)
+
+
+def _one_type(cx: Context, arrow: ty.Fn, name: str) -> str:
+    """The help for a call of a function that is itself an argument, whose type its first use has told."""
+    entry = cx.find(name)
+    if not isinstance(entry, Value) or entry.is_global or entry.group or type(entry.scheme.ty) is not Meta:
+        return ""
+    is_told = type(arrow.arg) is Meta  # by a use, not by an annotation
+    return f"an argument such as `{name}` has one type: pass a function for each type" if is_told else ""
 
 
 def is_nothing(value: tree.Expr | term.Term) -> bool:
