@@ -89,6 +89,8 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("Array.of_list 1", "List.to_array"),
         ("Hashtbl.create 1", "Map.empty"),
         ("List.hessian 1", "Ad.hessian"),
+        ("Stats.mean 1", "mean"),
+        ("Plot.plot 1", "Plot.line"),
         ("lenght [1]", "length"),
         ("pirnt 1", "print"),
         ("readText 1", "Data.read_text"),

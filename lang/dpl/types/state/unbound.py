@@ -207,7 +207,8 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
     elif kind == "value" and (found := cx.modules[qualifier].types.get(member)) is not None:
         way = Way(of_type(cx, found, f"{qualifier}.{member}", qualifier))
     else:
-        way = Way(near) if near else called_plainly(cx, kind, member, span)
+        plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
+        way = Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
     title = f"module `{qualifier}` has no {kind} `{member}`"
     return cx.fail("E0561", title, span, helps=way.helps, edits=way.edits)
 
