@@ -22,7 +22,7 @@ from dpl.types.solve import constraints, sizes
 from dpl.types.solve.kinds import contents
 from dpl.types.solve.scheme import Scheme
 from dpl.types.state.env import TYPES, Constructor, Exports, Primitive, Value
-from dpl.types.state.unbound import nearest
+from dpl.types.state.unbound import HERE, nearest, renamed
 
 WORD = re.compile(r"[^\W_]+")
 NAME = re.compile(r"[A-Za-z_][\w.']*")
@@ -100,8 +100,10 @@ def search(query: str, known: Iterable[Known]) -> list[Known]:
 
 
 def told(query: str, known: Iterable[Known]) -> str:
-    """The answer to a search as text; empty if there is none."""
+    """The answer to a search as text; empty if there is none.  What has no name here may be written in another way."""
     found = search(query, known)
+    if not found and (otherwise := elsewhere_said(query)):
+        return otherwise
     more = [f"... and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     return "\n".join([*[one.line for one in found[:SHOWN]], *more])
 
@@ -157,9 +159,16 @@ def of_words(query: str, words: list[str], one: Known) -> float | None:
 
 def meant(name: str) -> set[str]:
     """What DPL calls something that has this name in another language or library, such as `np.linalg.inv`."""
-    names, last = table(), name.rpartition(".")[2]
-    written = [names[part][key] for part in ("same", "like") for key in (name, last) if key in names[part]]
-    return {word for text in written for word in NAME.findall(str(text)) if len(word) > 1}
+    last = name.rpartition(".")[2]
+    written = [renamed("value", key, part) for part in ("same", "like") for key in (name, last)]
+    return {word for text in written for word in NAME.findall(text) if len(word) > 1}
+
+
+def elsewhere_said(name: str) -> str:
+    """How something is written here that has this name elsewhere, and no name in DPL: `pow` is  x ** y."""
+    last = name.strip().rpartition(".")[2]
+    like = renamed("value", last, "like")
+    return HERE + like if like else table()["said"].get(last, "")
 
 
 # ---- by type --------------------------------------------------------------------------------------------------------

@@ -114,6 +114,8 @@ def _wrong_arrow(place: Place) -> Diagnostic | None:
         return place.error("E0106", "expected `->`, found `:`", "a type is put in parentheses:  fun (x : int) -> e")
     if value in ("=", ":", ":=") and place.due("->"):
         return place.error("E0106", f"expected `->`, found `{value}`", note="between pattern and result")
+    if value == "<-" and place.due("in") and place.inside("for", "let") == "for":
+        return place.error("E0106", "expected `in`, found `<-`", "[for x in xs -> e]")
     return None
 
 

@@ -115,7 +115,7 @@ def test_title_labels_and_size(drawing) -> None:
 
 def test_ticks_are_round_numbers(drawing) -> None:
     assert {"0", "0.2", "0.4", "1"} <= set(texts(drawing("Plot.line [0.0, 1.0] [100.0, 200.0]")))
-    assert {"1", "100", "10000"} <= set(texts(drawing("Plot.log_y (Plot.line [0.0, 1.0] [1.0, 1e4])")))
+    assert {"1", "100000", "1e+10"} <= set(texts(drawing("Plot.log_y (Plot.line [0.0, 1.0] [1.0, 1e20])")))
     assert {"1000000", "1020000"} <= set(texts(drawing("Plot.line [0.0, 1.0] [1e6, 1.05e6]")))
 
 
@@ -320,6 +320,21 @@ def test_categories_and_scales(drawing) -> None:
     assert [text.text for text in bars.findall(f"{SVG}text")][:2] == ["one", "two"]
     plain, scaled = (drawing(f"{how} (Plot.image [[0.0, 10.0]])", "interp") for how in ("id", "Plot.with_scale"))
     assert len(scaled.findall(f"{SVG}rect")) == len(plain.findall(f"{SVG}rect")) + 64
+
+
+def test_labels_have_room_for_the_letters_of_png(drawing) -> None:
+    names = '["a name that is much too long"; "short"]'
+    root = drawing(f"Plot.size 400 300 (Plot.categories {names} (Plot.line [1.0, 2.0] [1e6, 1e6 + 0.01]))", "interp")
+    written = {text.text or "": float(text.get("x") or 0) for text in root.iter(SVG + "text")}
+    (cut,) = [text for text in written if text.startswith("a name")]
+    assert cut.endswith("...") and "short" in written and written["short"] - written[cut] > 12 * len(cut)
+    assert written["1000000.01"] >= 12 * len("1000000.01")
+
+
+def test_a_band_hides_no_line(pixels) -> None:
+    marks = "Plot.line [0.0, 1.0] [0.5, 0.5]; Plot.band [0.0, 1.0] [0.0, 0.0] [1.0, 1.0];"
+    rows = pixels(f"Plot.size 140 120 (Plot.together [{marks}])", "interp")
+    assert sum(row.count((0x1F, 0x77, 0xB4)) for row in rows) > 20  # all of the line
 
 
 def test_a_legend_fits_its_letters(pixels) -> None:

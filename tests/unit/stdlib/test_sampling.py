@@ -96,6 +96,14 @@ def test_samples_interpreted(dpl, program: str) -> None:
     assert (run.returncode, run.stdout) == (0, ""), run.stderr
 
 
+def test_draws_on_one_side_of_a_quantile_all_count(dpl) -> None:
+    """As ArviZ says; NaN stays NaN."""
+    draws = ("float (min 1 (i % 7))", "1.0", "float (i / 50)", "if i = 3 then nan else 1.0")
+    calls = ", ".join(f"Mcmc.ess_tail [[for i < 100 -> {x}]]" for x in draws)
+    run = dpl("run", "--engine", "interp", "-", stdin=f"do print [{calls}]\n")
+    assert run.stdout == "[100.0, 100.0, 1.0869565217391304, nan]\n"
+
+
 @pytest.mark.parametrize("call", ["Mcmc.rhat [[1.0, 2.0]]", "Mcmc.ess [[1.0, 2.0]]", "Mcmc.ess_tail [[1.0, 2.0]]"])
 def test_too_few_draws(dpl, call: str) -> None:
     run = dpl("run", "-", stdin=f"do print ({call})\n")

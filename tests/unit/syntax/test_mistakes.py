@@ -72,6 +72,7 @@ def errors(text: str):
         ("let f = (x, y) -> x + y", "E0106", "->", "fun x -> e"),
         ("let f = List.map (x -> x) [1]", "E0106", "->", "fun x -> e"),
         ("let f = |x| x", "E0106", "|", "fun x -> e"),
+        ("let f xs = [for x <- xs -> x]", "E0106", "<-", "for x in xs"),
         ("let f = fun x: int -> x", "E0106", ":", "fun (x : int) -> e"),
         ("let f i = i++", "E0106", "++", "i + 1"),
         ("let f i = i++; i", "E0106", "++", "!r + 1"),

@@ -2,7 +2,7 @@
 
 import pytest
 from dpl.types.library import library
-from dplc.tools.search import known_in, named, search
+from dplc.tools.search import known_in, named, search, told
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,11 @@ def known() -> list:
 def test_first_found(known: list, query: str, first: set[str]) -> None:
     found = [one.name for one in search(query, known)][: len(first)]
     assert set(found) <= first and len(found) == len(first) if len(first) < 3 else set(found) & first, found
+
+
+@pytest.mark.parametrize(("query", "way"), [("pow", "x ** y"), ("torch.hstack", "xs ++ ys"), ("jit", "compiled")])
+def test_what_has_no_name_here_is_written_in_another_way(known: list, query: str, way: str) -> None:
+    assert way in told(query, known)
 
 
 def test_types_that_do_not_fit(known: list) -> None:

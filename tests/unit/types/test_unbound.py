@@ -14,7 +14,11 @@ from dpl.types.state.unbound import distance
 
 TABLE = table()
 # What stands for what was meant.
-MEANT = "fun x y z n m i k c a b r f g s xs ys text start last first stop key value map lists otherwise separator -> "
+MEANT = (
+    "fun x y z n m i k c a b d g p r f s xs ys ps qs text start last first stop key value map lists otherwise "
+    "separator rows columns picture pictures path size weights coefficients logits labels truth log_probabilities "
+    "queries keys values heads sees cell state rate factor most patience check method goal loss density mean -> "
+)
 
 
 def checked(text: str) -> list[Diagnostic]:
@@ -85,6 +89,8 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("Array.of_list 1", "List.to_array"),
         ("Hashtbl.create 1", "Map.empty"),
         ("List.hessian 1", "Ad.hessian"),
+        ("Stats.mean 1", "mean"),
+        ("Plot.plot 1", "Plot.line"),
         ("lenght [1]", "length"),
         ("pirnt 1", "print"),
         ("readText 1", "Data.read_text"),
@@ -92,6 +98,9 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("[1.0].sum", "sum [1.0]"),
         ("(fun p -> p.step) 1", "Optim.descent"),
         ("Just 1", "Some"),
+        ("Conv2d 1", "Nn.conv2d"),
+        ("AvgPool2d 1", "Nn.mean_pool2d"),
+        ("LogNormal 1", "Dist.Lognormal"),
         ("(fun (x : double) -> x) 1", "float"),
         ("(fun (x : strng) -> x) 1", "string"),
         ("(fun (x : option) -> x) 1", ""),

@@ -16,6 +16,7 @@ from dplc.flat.affine import Affine
 from dplc.flat.copy import Renamed
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.table import OPS
+from dplc.flat.signs import zeros_positive
 from dplc.flat.types import rank_of
 from dplc.flat.walk import blocks, bound_inside, every, names
 from dplc.passes.parallel.additive import Trail
@@ -82,7 +83,8 @@ class Solid:
 
 
 def without_questions(body: f.Block, solid: Solid) -> f.Block:
-    """The code without branches on whether these arrays are null, and without zeros in their place."""
+    """The code without branches on whether these arrays are null, without zeros in their place, and without the
+    additions of 0.0 that are seen to change nothing once the branches are gone."""
     asked = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in ("is_null", "acc_zeros") and bind.rhs.args[0] in solid
                 for bind in every(body))  # fmt: skip
     return _Answered(solid).block(body) if asked else body
@@ -92,6 +94,7 @@ class _Answered(Renamed):
     def __init__(self, solid: Solid) -> None:
         super().__init__({})
         self.solid = solid
+        self.defs: dict[str, f.Rhs] = {}
 
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
         made: list[f.Bind] = []
@@ -105,6 +108,21 @@ class _Answered(Renamed):
                     inner = self.block(there)
                     made += inner.binds
                     self.atoms.update(zip([var.name for var in bind.vars], inner.results, strict=True))
+                case f.Map(_, (array,)) as loop if adds_zero(loop) and zeros_positive(self.atom(array), self.defs):
+                    self.atoms[bind.vars[0].name] = self.atom(array)
                 case rhs:
                     made.append(f.Bind(bind.vars, self.rhs(rhs)))
+                    if len(bind.vars) == 1:
+                        self.defs[bind.vars[0].name] = made[-1].rhs
         return tuple(made)
+
+
+def adds_zero(loop: f.Map) -> bool:
+    """True for `x + 0.0`, elementwise, with all of x kept."""
+    match loop.body:
+        case f.Block((f.Bind((total,), f.Op("add", (element, f.Const() as zero))),), (result,)):
+            alone = (element,) == loop.params and result == total and element.ty == total.ty
+            whole = loop.ranks == (rank_of(loop.inputs[0].ty),)
+            return alone and whole and zero.value == 0.0 and zeros_positive(zero, {})
+        case _:
+            return False

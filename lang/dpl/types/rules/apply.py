@@ -349,11 +349,12 @@ def build(cx: Context, found: Constructor, args: list[Arg], span: Span, expected
         body = term.Con(span, t, found.name, found.tag, term.Var(span, arg_type, name))
         return term.Lam(span, ty.Fn(arg_type, cx.solver.effect(), t), name, body, found.name)
     if len(args) > 1:
+        parts = ", ".join("abcdefgh"[: len(arg_type.items)]) if type(arg_type) is ty.Tup else ""
         raise cx.fail(
             "E0207",
             f"the constructor `{found.name}` takes one argument, not {len(args)}",
             args[1].span,
-            helps=("several values go in a tuple:  Node (a, b)",),
+            helps=(f"several values go in a tuple:  {found.name} ({parts})",) if parts else (),
         )
     value, why = args[0].value, Why(f"the argument of `{found.name}`", span)
     hint = hinted(cx, found, expected)

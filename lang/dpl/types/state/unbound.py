@@ -65,7 +65,10 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
     if not way.helps:
         way = mistyped(cx, kind, name, span)
     if not way.helps and kind == "constructor":
-        way = Way(named_arguments(name, span) or constructors(cx, name, wanted))
+        named = named_arguments(name, span)
+        way = Way(named) if named else as_value(cx, name, span)
+    if not way.helps and kind == "constructor":
+        way = Way(constructors(cx, name, wanted))
     labels = (Label(below, f"`{name}` is declared below"),) if below is not None else ()
     return cx.fail(code, f"there is no {kind} `{name}` here", span, labels=labels, helps=way.helps, edits=way.edits)
 
@@ -111,6 +114,16 @@ def named_arguments(name: str, span: Span) -> tuple[str, ...]:
     if in_call and re.match(r"\s*=[^=]", text[span.end :]):
         return (f"arguments have no names, and `=` compares; a record has names:  {{ {name} = ...; ... }}",)
     return ()
+
+
+def as_value(cx, name: str, span: Span) -> Way:
+    """Suggestions for a class of another library that is a function here, or a constructor that is written in another
+    way: `Conv2d` is `Nn.conv2d`, `LogNormal` is `Dist.Lognormal`."""
+    same: list[str] = []
+    for scope, others in (known(cx, "constructor"), known(cx, "value")):
+        same += [q for other in others if bare(other) == bare(name) for q in others[other]]
+        same += [other for other in scope if bare(other) == bare(name)]
+    return Way((f"{HERE}{' or '.join(same[:MOST])}",)) if same else elsewhere_called("value", name, span)
 
 
 def constructors(cx, name: str, wanted: Type | None) -> tuple[str, ...]:
@@ -194,7 +207,8 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
     elif kind == "value" and (found := cx.modules[qualifier].types.get(member)) is not None:
         way = Way(of_type(cx, found, f"{qualifier}.{member}", qualifier))
     else:
-        way = Way(near) if near else called_plainly(cx, kind, member, span)
+        plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
+        way = Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
     title = f"module `{qualifier}` has no {kind} `{member}`"
     return cx.fail("E0561", title, span, helps=way.helps, edits=way.edits)
 
