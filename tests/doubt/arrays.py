@@ -102,8 +102,9 @@ def nest(h: Hole) -> str:
 
 @rule(1, lambda h: h.ty == FLOAT)
 def patterned_rows(h: Hole) -> str:
-    """A matrix for each row of another one: numbers, elements of that row, and constants.  Some of it is read."""
-    n, d, below = 2 + short(h), 2, h.writer.below
+    """A matrix for each row of another one: numbers, elements of that row, and constants.  Some of it is read.  The
+    loops are so long that they stay."""
+    n, d, below = 9 + h.writer.below(2), 2, h.writer.below
     rows = array(array(FLOAT, d), n)
     m, i, r, j = h.named("m", rows), h.named("i", INT), h.named("r", INT), h.named("j", INT)
     c, t = h.fresh("c"), h.fresh("t")
