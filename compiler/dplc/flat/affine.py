@@ -8,6 +8,7 @@ from __future__ import annotations
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
+from dplc.flat.ops.table import OPS
 
 LARGEST, MOST = 1 << 32, 1 << 16  # of constants and of factors
 
@@ -36,8 +37,16 @@ class Affine:
             return
         if bind.rhs.attr("ring"):
             self.counts[bind.vars[0].name] = self.sum(bind.rhs.args[1])
+        elif OPS[bind.rhs.op].finds:
+            self.found(bind.vars[0], bind.rhs.args[0])
         elif (total := self.total(bind.rhs)) is not None:
             self.sums[bind.vars[0].name] = total
+
+    def found(self, place: f.Var, array: f.Atom) -> None:
+        """Notes that a place that was found in an array is one of its elements'; an array without elements has none."""
+        length = self.dims.of(array, 0)
+        if isinstance(length, f.Const) and isinstance(length.value, int) and length.value > 0:
+            self.loop(place, length)
 
     def on_ring(self, op: f.Op) -> tuple[str, int, int] | None:
         """The index i of a loop of n steps, and the numbers c and t, of (i + c + t n) mod n, if the operand of `mod` is

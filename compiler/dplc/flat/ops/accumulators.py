@@ -30,7 +30,7 @@ from dplc.flat.ops.row import (
     Solid,
     Types,
 )
-from dplc.flat.term import BOOL, Arr, Atom, Const, Op, Type
+from dplc.flat.term import BOOL, Arr, Atom, Op, Type
 from dplc.flat.types import elem_of, of_rank, rank_of
 
 
@@ -39,8 +39,8 @@ def part_of_first(args: Types, at: Attrs) -> Type:
     return of_rank(elem_of(args[0]), at["rank"] - (len(args) - 2 - at["rank"]))
 
 
-def of_zeros(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
-    return op.args[1 + k] if isinstance(op.args[0], Const) else None
+def of_zeros(of: DimOf, op: Op, rank: int, k: int) -> Dim:
+    return op.args[1 + k]
 
 
 def of_indexed(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:

@@ -23,6 +23,7 @@ from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.interrupts import is_short
 from dplc.machine.emit.lanes import lanes_of
+from dplc.machine.emit.least_values import with_least_values
 from dplc.machine.emit.varying import FLOATS, varying
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.narrow import expect_type
@@ -46,8 +47,11 @@ def in_parts(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
     count = par.space[-1][1]
     if isinstance(count, f.Const) and isinstance(count.value, int) and count.value < FEW:
         return None
+    sought = with_least_values(par, binds)
+    if sought is not binds and (parts := _split(par, sought)) and varying(parts.first):
+        return parts
     parts = _split(par, binds)
-    return parts if parts and (has_functions(parts.second) or varying(parts.first)) else None
+    return parts if parts and parts.second and (has_functions(parts.second) or varying(parts.first)) else None
 
 
 def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
@@ -67,7 +71,7 @@ def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
     second = needed([bind for bind in binds if id(bind) not in early], par.body.results)
     used = {*names(par.body.results), *[name for bind in second for name in rhs_mentions(bind.rhs)]}
     kept = tuple([var for bind in binds if id(bind) in early for var in bind.vars if var.name in used])
-    if not second or any(var.ty not in FLOATS for var in kept):
+    if any(var.ty not in FLOATS for var in kept):
         return None
     body = f.Block(tuple(reversed(first)), kept)
     return Parts(f.Par(par.space[-1:], body, tuple([f.Out("keep")] * len(kept)), par.span), kept, tuple(second))

@@ -26,6 +26,7 @@ from dplc.flat import term as f
 from dplc.flat.nans import passes_nan
 from dplc.flat.types import rank_of
 from dplc.flat.walk import names, rhs_mentions
+from dplc.machine.emit.least_values import with_least_values
 from dplc.machine.emit.row_sums import with_row_sums
 from dplc.machine.emit.rows import Row, in_pieces
 from dplc.machine.emit.vectors import ROWS
@@ -71,6 +72,7 @@ def varying(par: f.Par) -> Varying | None:
         return None
     par = with_row_sums(par)
     binds, pieces = in_pieces(par)
+    binds = with_least_values(par, binds)
     found = _Finder(par)
     if not pieces or not found.fits(binds, [item for row in pieces.values() for item in row.items]):
         return None

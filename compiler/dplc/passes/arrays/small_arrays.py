@@ -27,6 +27,7 @@ from dplc.flat.types import elem_of
 from dplc.flat.walk import atoms, blocks, bound, names, rebuild, supply_for, with_branches
 from dplc.passes.arrays.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
 from dplc.passes.arrays.few_extrema import few_extrema
+from dplc.passes.arrays.needed_elements import needed_elements
 from dplc.passes.arrays.unroll import unrolled
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.purity import HERE
@@ -58,9 +59,11 @@ def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Prog
         now = known.dims(fn)
     wants = Wants(now, is_main)
     wants.function(fn)
-    if not wants.opened:
-        return fn
-    return simplified(_Splitter(wants, supply).function(fn), supply, program)
+    if wants.opened:
+        fn = simplified(_Splitter(wants, supply).function(fn), supply, program)
+        now = known.dims(fn)
+    needed = needed_elements(fn, now, supply)
+    return fn if needed is fn else simplified(needed, supply, program)
 
 
 def shape_of(dims: Dims, atom: f.Atom) -> Shape | None:

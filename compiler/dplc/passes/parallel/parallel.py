@@ -38,6 +38,7 @@ from dplc.flat.walk import (
 from dplc.passes.parallel.added_rows import added_directly
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
+from dplc.passes.parallel.copied_rows import copied_rows
 from dplc.passes.parallel.elementwise import Elementwise
 from dplc.passes.parallel.scatters import scatters
 from dplc.passes.parallel.solid import Solid, without_questions
@@ -60,7 +61,7 @@ class _Program:
         if not any(loops(fn.body)):
             return fn
         body = added_directly(_Fn(self, fn).body(), self.supply)
-        return with_body(fn, checked_before(self.supply, body))
+        return copied_rows(with_body(fn, checked_before(self.supply, body)), self.supply)
 
 
 def loops(block: f.Block) -> Iterator[bool]:
