@@ -53,11 +53,8 @@ class Dims:
         for bind in block.binds:
             rhs = bind.rhs
             if isinstance(rhs, f.Op):
-                if rhs.op == "dim":
-                    self.measured[bind.vars[0].name] = self.of(rhs.args[0], rhs.attr("k"))
                 for var in bind.vars:
-                    if isinstance(var.ty, f.Arr):
-                        self.op(var, rhs)
+                    self.op(var, rhs)
             elif isinstance(rhs, f.TupGet):
                 if self.numbered and isinstance(rhs.tup, f.Var):
                     self.moved(path(rhs.tup.name, rhs.index), bind.vars[0].ty, bind.vars[0].name)
@@ -74,6 +71,8 @@ class Dims:
                 self.joined(bind)
 
     def op(self, var: f.Var, op: f.Op) -> None:
+        if op.op == "dim":
+            self.measured[var.name] = self.of(op.args[0], op.attr("k"))
         made, rank = OPS[op.op].dims, rank_of(var.ty)
         for k in range(rank):
             self.set(var.name, k, made(self.of, op, rank, k))

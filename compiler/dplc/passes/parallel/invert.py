@@ -19,16 +19,16 @@ adds to stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.copy import Copier
 from dplc.flat.walk import bound_inside, every, names, rhs_mentions, with_body
 from dplc.narrow import expect_type
 from dplc.passes.parallel.nests import with_nests
@@ -48,8 +48,15 @@ def adds(par: f.Par) -> bool:
     return not par.ordered and any(out.kind == "add" for out in par.outs)
 
 
+def of_enclosing(body: f.Block) -> Iterator[str]:
+    """What inner Pars of a point add to: accumulators of Pars around them, to which nothing else may happen."""
+    for bind in every(body):
+        if isinstance(bind.rhs, f.Par):
+            yield from names([out.target for out in bind.rhs.outs if out.target is not None])
+
+
 def counts_of_lengths(par: f.Par, affine: Affine) -> dict[str, f.Atom]:
-    """The counts of loops that add at places beside their own index, by the lengths of what they add to, where it is not
+    """The counts of loops that add at their index and a constant, by the lengths of what they add to, where it is not
     known whether both are equal."""
     inside, counts = {var.name for var in bound_inside(par)}, {index.name: count for index, count in par.space}
     found: dict[str, f.Atom] = {}
@@ -82,6 +89,8 @@ class _Inverter:
         self.affine = Affine(self.dims)
         self.lengths = {bind.vars[0].name for bind in every(fn.body)
                         if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim"}  # fmt: skip
+        self.shared = {name for bind in every(fn.body) if isinstance(bind.rhs, f.Par)
+                       for name in of_enclosing(bind.rhs.body)}  # fmt: skip
 
     def inverted(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """The bindings in place of a Par."""
@@ -89,7 +98,7 @@ class _Inverter:
             return None
         from dplc.passes.parallel.own_additions import kept_at_own
 
-        if (made := kept_at_own(bind, par, self.affine, self.supply)) is not None:
+        if (made := kept_at_own(bind, par, self.affine, self.supply, self.shared)) is not None:
             *before, bind = made
             par = expect_type(f.Par, bind.rhs)
             rest = self.inverted(bind, par) if adds(par) else None
@@ -97,7 +106,7 @@ class _Inverter:
         return self.where_equal(bind, par) or self.sums(bind, par)
 
     def where_equal(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
-        """A Par that is inverted if lengths of its accumulators are the counts of its loops, as is asked at run time."""
+        """A Par that is inverted where lengths of its accumulators are the counts of its loops, as the program asks."""
         same = counts_of_lengths(par, self.affine)
         if not same:
             return None
@@ -135,7 +144,7 @@ class _Inverter:
         if parts is None:
             return None
         adds = expect_type(f.Par, parts.adds.rhs)
-        done, made = stencil(parts.adds, adds, self.affine, self.supply)
+        done, made = stencil(parts.adds, adds, self.affine, self.supply, self.shared)
         return [parts.keeps, *made] if len(done) == len(adds.outs) else None
 
     def whole(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
@@ -143,7 +152,7 @@ class _Inverter:
             return made
         from dplc.passes.parallel.stencils import stencil
 
-        done, made = stencil(bind, par, self.affine, self.supply)
+        done, made = stencil(bind, par, self.affine, self.supply, self.shared)
         if not done or len(done) == len(par.outs):
             return made or None
         rest = without(bind, done)

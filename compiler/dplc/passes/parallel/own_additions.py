@@ -10,12 +10,15 @@ So no zeros are made for `c` if it is null, and the rest of what the nest adds m
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.types import of_rank
 from dplc.flat.walk import bound_inside, mentions, names
+from dplc.passes.parallel.scattered import is_in
 
 
 @node
@@ -36,11 +39,14 @@ class Own:
     dims: tuple[f.Atom, ...]
 
 
-def kept_at_own(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> list[f.Bind] | None:
-    """The bindings of a nest that keeps what its points add at their own places; None if there is nothing to keep."""
+def kept_at_own(
+    bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply, shared: Collection[str]
+) -> list[f.Bind] | None:  # fmt: skip
+    """The bindings of a nest that keeps what its points add at their own places; None if there is nothing to keep.
+    Accumulators of a nest around this one are `shared`."""
     before: list[f.Bind] = []
     for k, out in enumerate(par.outs):
-        if out.kind == "add" and (own := found(par, k, affine)) is not None:
+        if out.kind == "add" and not is_in(out.target, shared) and (own := found(par, k, affine)) is not None:
             target = zeros(before, out, own, supply)
             par = keeping(par, own.levels, own, target, supply)
     return [*before, replace(bind, rhs=par)] if par is not bind.rhs else None

@@ -19,6 +19,8 @@ What is added where an index has one value, as at the edge of a grid, is left to
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dpl.node import node, replace
 
 from dplc.flat import term as f
@@ -65,17 +67,20 @@ class Edge:
     site: Site
 
 
-def stencil(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> tuple[set[int], list[f.Bind]]:
-    """For a nest that only adds: the numbers of the accumulators that are stencils, and their sums."""
+def stencil(
+    bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply, shared: Collection[str]
+) -> tuple[set[int], list[f.Bind]]:  # fmt: skip
+    """For a nest that only adds: the numbers of the accumulators that are stencils, and their sums.  Accumulators of a
+    nest around this one are `shared`."""
     try:
-        return _Stencil(bind, par, affine, supply).written(bind, par)
+        return _Stencil(par, affine, supply, shared).written(bind, par)
     except Unfit:
         return set(), []
 
 
 class _Stencil:
-    def __init__(self, bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> None:
-        self.affine, self.supply = affine, supply
+    def __init__(self, par: f.Par, affine: Affine, supply: f.Supply, shared: Collection[str]) -> None:
+        self.affine, self.supply, self.shared = affine, supply, shared
         self.code: list[f.Bind] = []  # what computes numbers and parts of arrays
         self.rings: dict[str, f.Op] = {}
         self.parts: dict[str, tuple[f.Var, tuple[f.Atom, ...]]] = {}  # of arrays
@@ -288,8 +293,11 @@ class _Stencil:
         if isinstance(out.target, f.Var) and sites:
             if not self.is_whole(sites[0]):
                 raise Unfit
-            target = b.one(f.Op("acc_zeros", (out.target, *sites[0].dims)), var.ty, var.name)
+            if not is_in(out.target, self.shared):
+                target = b.one(f.Op("acc_zeros", (out.target, *sites[0].dims)), var.ty, var.name)
         made: f.Rhs = self.sums(sites, target)
+        if isinstance(out.target, f.Var) and target is None:
+            made = f.Op("acc_add", (out.target, b.one(made, var.ty, var.name)))
         for edge in self.edges[k]:
             made = self.edged(b.one(made, var.ty, var.name), edge, par)
         return made
