@@ -22,7 +22,11 @@ def without_idle_updates(body: f.Block) -> f.Block:
              if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("index", "copy")}  # fmt: skip
     idle = {bind.vars[0].name: bind.rhs.args[0] for bind in every(body)
             if isinstance(bind.rhs, f.Op) and bind.rhs.op == "update" and writes_same(bind.rhs, parts)}  # fmt: skip
-    return _Without(idle).block(body) if idle else body
+    if not idle:
+        return body
+    for name, array in idle.items():  # in the order of the code
+        idle[name] = idle.get(array.name, array) if isinstance(array, f.Var) else array
+    return _Without(idle).block(body)
 
 
 def writes_same(update: f.Op, parts: dict[str, f.Op]) -> bool:
