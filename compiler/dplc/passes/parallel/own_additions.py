@@ -17,7 +17,7 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.types import of_rank
-from dplc.flat.walk import bound_inside, mentions, names
+from dplc.flat.walk import bound_inside, names, rhs_mentions
 from dplc.passes.parallel.scattered import is_in
 
 
@@ -77,7 +77,7 @@ def uses(body: f.Block, acc: f.Var, k: int) -> list[int] | None:
     """The numbers of the bindings that hand an accumulator on to result number `k`; None if it is used otherwise."""
     found: list[int] = []
     for at, bind in enumerate(body.binds):
-        if acc.name in mentions(f.Block((bind,), ())):
+        if acc.name in rhs_mentions(bind.rhs):
             match bind.rhs:
                 case f.Par(outs=outs) if [out.target for out in outs].count(acc) == 1 and not found:
                     acc = bind.vars[[out.target for out in outs].index(acc)]
@@ -90,6 +90,7 @@ def uses(body: f.Block, acc: f.Var, k: int) -> list[int] | None:
 
 
 def own_places(levels: list[Level], ops: list[f.Rhs], affine: Affine, inside: set[str]) -> Own | None:
+    """What these operations of the innermost level add, if all of them do at the indices of the nest."""
     space = [dimension for level in levels for dimension in level.par.space]
     values: list[f.Atom] = []
     dims: tuple[f.Atom, ...] = ()
