@@ -34,6 +34,7 @@ class Dims:
         self.numbered = {root(name) for name, _ in known}  # the values of whose lengths some are or were known numbers
         self.results = results or {}
         self.varying: set[tuple[str, int]] = set()  # dimensions of states for which an assumption was dropped
+        self.measured: dict[str, Dim | None] = {}  # what numbers are that were read as dimensions
         self.block(body)
 
     def of(self, array: f.Atom, k: int) -> Dim | None:
@@ -53,8 +54,7 @@ class Dims:
             rhs = bind.rhs
             if isinstance(rhs, f.Op):
                 for var in bind.vars:
-                    if isinstance(var.ty, f.Arr):
-                        self.op(var, rhs)
+                    self.op(var, rhs)
             elif isinstance(rhs, f.TupGet):
                 if self.numbered and isinstance(rhs.tup, f.Var):
                     self.moved(path(rhs.tup.name, rhs.index), bind.vars[0].ty, bind.vars[0].name)
@@ -71,9 +71,16 @@ class Dims:
                 self.joined(bind)
 
     def op(self, var: f.Var, op: f.Op) -> None:
+        if op.op == "dim":
+            self.measured[var.name] = self.of(op.args[0], op.attr("k"))
         made, rank = OPS[op.op].dims, rank_of(var.ty)
         for k in range(rank):
             self.set(var.name, k, made(self.of, op, rank, k))
+
+    def equal(self, one: Dim | None, other: Dim | None) -> bool:
+        """True if two dimensions are known to be one; a number may be one that was read."""
+        found = [self.measured.get(dim.name, dim) if isinstance(dim, f.Var) else dim for dim in (one, other)]
+        return found[0] == found[1]
 
     def set(self, name: str, k: int, dim: Dim | None) -> None:
         if dim is None:
@@ -116,17 +123,17 @@ class Dims:
                         self.set(var.name, k, self.inner(build, i, k - 1))
                     case f.If() | f.Switch():
                         first, *rest = [self.of(inner.results[i], k) for inner in blocks(bind.rhs)]
-                        same = all(dim == first for dim in rest) and not inside(first, bind.rhs)
+                        same = all(self.equal(dim, first) for dim in rest) and not inside(first, bind.rhs)
                         self.set(var.name, k, first if same else None)
                     case _:
                         self.set(var.name, k, None)
 
-    def inner(self, build: f.Build, i: int, k: int) -> f.Const | None:
-        """Dimension k of the elements of a comprehension, if it is a number also where there are no elements."""
+    def inner(self, build: f.Build, i: int, k: int) -> Dim | None:
+        """Dimension k of the elements of a comprehension, if it is the same also where there are no elements."""
         known, count = self.of(build.body.results[i], k), build.count
         told = build.inner[i][k] if build.inner and build.inner[i] else None
         some = isinstance(count, f.Const) and isinstance(count.value, int) and count.value > 0
-        return known if isinstance(known, f.Const) and (some or told == known) else None
+        return told if self.equal(told, known) else known if some and isinstance(known, f.Const) else None
 
     def loop(self, bind: f.Bind, loop: f.For | f.While) -> None:
         keys = [
@@ -138,7 +145,7 @@ class Dims:
                 self.set(loop.state[i].name, k, self.of(loop.inits[i], k))
             for inner in blocks(loop):
                 self.block(inner)
-            kept = [(i, k) for i, k in keys if self.of(loop.body.results[i], k) == self.of(loop.inits[i], k)]
+            kept = [(i, k) for i, k in keys if self.equal(self.of(loop.body.results[i], k), self.of(loop.inits[i], k))]
             if kept == keys:
                 break
             for i, k in keys:

@@ -37,6 +37,7 @@ from dplc.flat import term as f
 from dplc.flat.dims import inside
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import of_rank, rank_of
+from dplc.flat.walk import every
 
 EXISTING = 1  # the cost of reading what is in an array that exists already
 
@@ -170,7 +171,20 @@ class Loop:
         if any(self.reverse.result_parts(scope, self.bind.vars)):
             if isinstance(self.rhs, f.While):
                 self.steps = self.body.home.own(scope.b.fresh("steps", f.I64))
+            self.make_solid(scope)
             self.run(scope, doubtful=False)
+
+    def make_solid(self, scope: Scope) -> None:
+        """Makes zeros of the cotangents of arrays that steps update, if they are null: so no step asks, where it takes
+        one part of them."""
+        updated = {bind.vars[0].ty for bind in every(self.rhs.body)
+                   if isinstance(bind.rhs, f.Op) and bind.rhs.op == "update"}  # fmt: skip
+        for var in self.bind.vars[: len(self.rhs.state)]:
+            for node, part in zip(self.reverse.nodes(var), self.reverse.parts(scope, var), strict=True):
+                if node and part and part.nullable and var.ty in updated and isinstance(var.ty, f.Arr):
+                    if f.is_float(var.ty.elem):
+                        zeros = scope.b.op("acc_zeros", part.atom, *self.reverse.dims(var))
+                        scope.set(node, Part(zeros, ZERO_ELEMENTS))
 
     def run(self, scope: Scope, doubtful: bool, exact: bool = True) -> None:
         """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change, and

@@ -13,7 +13,8 @@ operands:
               { yield u, v }        =>               { t = acc_add v u; yield t }
     y' = acc_add y z
 
-An element that is set to zero and then added to is written directly (`overwrite`).  What a loop adds to one place is
+An element that is set to zero and then added to is written directly (`overwrite`), or stays if it is what it was
+(`idle_updates`).  What a loop adds to one place is
 added once, after the loop (`fixed_places`).
 """
 
@@ -31,6 +32,7 @@ from dplc.flat.ops.row import Effect, Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, mentions, names, supply_for, with_binds, with_blocks, with_body, with_inner
 from dplc.passes.arrays.fixed_places import added_once
+from dplc.passes.arrays.idle_updates import without_idle_updates
 from dplc.passes.arrays.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
 
@@ -51,7 +53,7 @@ def _function(fn: f.Fn, supply: Callable[[], f.Supply]) -> f.Block:
             binds += added_once(bind, supply) if isinstance(bind.rhs, f.For) else [bind]
         return with_binds(body, binds)
 
-    return block(fn.body)
+    return without_idle_updates(block(fn.body))
 
 
 def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.Bind]:

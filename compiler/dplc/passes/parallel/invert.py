@@ -19,16 +19,17 @@ adds to stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import every, rhs_mentions, with_body
+from dplc.flat.walk import bound_inside, every, names, rhs_mentions, with_body
 from dplc.narrow import expect_type
 from dplc.passes.parallel.nests import with_nests
 from dplc.passes.parallel.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
@@ -47,6 +48,35 @@ def adds(par: f.Par) -> bool:
     return not par.ordered and any(out.kind == "add" for out in par.outs)
 
 
+def of_enclosing(body: f.Block) -> Iterator[str]:
+    """What inner Pars of a point add to: accumulators of Pars around them, to which nothing else may happen."""
+    for bind in every(body):
+        if isinstance(bind.rhs, f.Par):
+            yield from names([out.target for out in bind.rhs.outs if out.target is not None])
+
+
+def counts_of_lengths(par: f.Par, affine: Affine) -> dict[str, f.Atom]:
+    """The counts of loops that add at their index and a constant, by the lengths of what they add to, where it is not
+    known whether both are equal."""
+    inside, counts = {var.name for var in bound_inside(par)}, {index.name: count for index, count in par.space}
+    found: dict[str, f.Atom] = {}
+    for bind in every(par.body):
+        affine.define(bind)
+        match bind.rhs:
+            case f.Par(space):
+                counts |= {index.name: count for index, count in space}
+            case f.Op("acc_index", (_, _, *rest)) as op if len(rest) == 2 * op.attr("rank"):
+                for length, place in zip(rest, rest[op.attr("rank") :], strict=False):
+                    at = [counts[str(term)] for term in affine.sum(place) if term in counts]
+                    if len(at) == 1 and isinstance(length, f.Var) and inside.isdisjoint(names((length, at[0]))):
+                        sums = [affine.sum(atom) for atom in (length, at[0])]
+                        if sums[0] != sums[1] and all(list(total.values()) == [1] for total in sums):
+                            found[length.name] = at[0]
+            case _:
+                pass
+    return found
+
+
 def scatters(par: f.Par) -> bool:
     """True if points add to places that are not their own."""
     return not par.ordered and bool(par.outs) and all(out.kind == "add" for out in par.outs)
@@ -59,17 +89,48 @@ class _Inverter:
         self.affine = Affine(self.dims)
         self.lengths = {bind.vars[0].name for bind in every(fn.body)
                         if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim"}  # fmt: skip
+        self.shared = {name for bind in every(fn.body) if isinstance(bind.rhs, f.Par)
+                       for name in of_enclosing(bind.rhs.body)}  # fmt: skip
 
     def inverted(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
-        """The bindings in place of a Par, which is parted if it cannot be inverted as it is."""
+        """The bindings in place of a Par."""
         if not adds(par):
             return None
+        from dplc.passes.parallel.own_additions import kept_at_own
+
+        if (made := kept_at_own(bind, par, self.affine, self.supply, self.shared)) is not None:
+            *before, bind = made
+            par = expect_type(f.Par, bind.rhs)
+            rest = self.inverted(bind, par) if adds(par) else None
+            return [*before, *(rest or [bind])]
+        return self.where_equal(bind, par) or self.sums(bind, par)
+
+    def where_equal(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """A Par that is inverted where lengths of its accumulators are the counts of its loops, as the program asks."""
+        same = counts_of_lengths(par, self.affine)
+        if not same:
+            return None
+        (one,) = Copier(self.supply, same).binds((bind,))
+        made = self.sums(one, expect_type(f.Par, one.rhs))
+        if made is None:
+            return None
+        b = Builder(self.supply)
+        equal = [b.op("eq", (f.Var(name, f.I64), count)) for name, count in same.items()]
+        there = equal[0]
+        for other in equal[1:]:
+            there = b.op("and", (there, other))
+        as_it_is = Copier(self.supply, {}).binds((bind,))
+        arms = f.Block(tuple(made), one.vars), f.Block(as_it_is, as_it_is[0].vars)
+        return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, f.If(there, *arms))]
+
+    def sums(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """The sums in place of a Par, which is parted if it cannot be inverted as it is."""
         if scatters(par) and (made := self.whole(bind, par)) is not None:
             return made
         from dplc.passes.parallel.fission import parted  # few programs need it
 
         parts = parted(bind, par, self.lengths, self.supply)
-        made = None if parts is None else self.inverted(parts.adds, expect_type(f.Par, parts.adds.rhs))
+        made = None if parts is None else self.sums(parts.adds, expect_type(f.Par, parts.adds.rhs))
         if parts is None or made is None:
             return self.kept(bind, par)
         return [parts.keeps, *made]
@@ -83,7 +144,7 @@ class _Inverter:
         if parts is None:
             return None
         adds = expect_type(f.Par, parts.adds.rhs)
-        done, made = stencil(parts.adds, adds, self.affine, self.supply)
+        done, made = stencil(parts.adds, adds, self.affine, self.supply, self.shared)
         return [parts.keeps, *made] if len(done) == len(adds.outs) else None
 
     def whole(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
@@ -91,11 +152,11 @@ class _Inverter:
             return made
         from dplc.passes.parallel.stencils import stencil
 
-        done, made = stencil(bind, par, self.affine, self.supply)
+        done, made = stencil(bind, par, self.affine, self.supply, self.shared)
         if not done or len(done) == len(par.outs):
             return made or None
         rest = without(bind, done)
-        return [*(self.inverted(rest, expect_type(f.Par, rest.rhs)) or [rest]), *made]
+        return [*(self.sums(rest, expect_type(f.Par, rest.rhs)) or [rest]), *made]
 
     def nest(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         try:

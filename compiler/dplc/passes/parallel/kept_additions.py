@@ -8,7 +8,7 @@
                                                   acc_index c z m (add i 1) }
 
 The second nest adds zeros, also at places that are not there, so it is never run: it is inverted (`stencils.py`).
-Conditions that an index has one value are in both, as a stencil's edges are nests of their own.
+Conditions that indices decide are in both, so that one number is kept for all the places where it is added.
 """
 
 from __future__ import annotations
@@ -18,27 +18,29 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.copy import Copier
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, of_rank, rank_of
 from dplc.flat.walk import bound_inside, names, rhs_mentions
 from dplc.passes.parallel.fission import Parts
-from dplc.passes.parallel.scattered import Unfit
+from dplc.passes.parallel.scattered import Unfit, is_in
 from dplc.passes.simplify.purity import droppable
 
 MOST = 16  # numbers that a point keeps
 Accs = dict[str, int]  # the accumulators of the nest, by the names that they have
 Space = tuple[tuple[f.Var, f.Atom], ...]  # of the loops around
 Kept = dict[int, f.Atom]  # what is added, by the number of its place
+Guards = tuple[tuple[f.Atom, bool], ...]  # conditions, and whether they hold
 
 
 @node
 class Place:
-    """Where something is added: to which accumulator, by an operation that also tells lengths; the loops around it.
-    At an `edge` only: where a condition says that an index has one value, if it is true or false."""
+    """Where something is added: to which accumulator, by an operation that also tells lengths; the loops around it;
+    the conditions around that indices decide."""
 
     acc: int
     op: f.Op
     space: Space
-    edge: tuple[f.Atom, bool] | None
+    guards: Guards
 
 
 def kept_first(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> Parts | None:
@@ -53,11 +55,12 @@ class _Keeping:
     def __init__(self, par: f.Par, affine: Affine, supply: f.Supply) -> None:
         self.affine, self.supply = affine, supply
         self.inside = {var.name for var in bound_inside(par)}
+        self.indices = set[str]()
         self.code: list[f.Bind] = []
         self.places: list[Place] = []
         self.numbers: dict[object, int] = {}  # of places, which may be computed in several branches
-        self.compared: dict[str, f.Op] = {}  # equalities, and the contrary
-        self.conditions: list[tuple[f.Atom, bool]] = []  # around, and whether they hold here
+        self.counted: set[str] = set()  # what is computed of indices and of numbers from outside
+        self.guards: Guards = ()  # the conditions around that are
 
     def parts(self, bind: f.Bind, par: f.Par) -> Parts:
         made, kept = self.loop(par, {out.acc.name: k for k, out in enumerate(par.outs) if out.acc}, ())
@@ -77,6 +80,7 @@ class _Keeping:
             raise Unfit
         for index, count in par.space:
             self.affine.loop(index, count)
+            self.indices.add(index.name)
         body, kept = self.block(par.body, accs, (*around, *par.space))
         arrays = {value: self.var(of_rank(value.ty, len(counts))) for value in kept.values()}
         inner = [self.inner(kept, value, len(around) + len(counts)) for value in arrays]
@@ -99,8 +103,8 @@ class _Keeping:
             match bind.rhs:
                 case _ if not held:
                     self.affine.define(bind)
-                    if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("eq", "ne"):
-                        self.compared[bind.vars[0].name] = bind.rhs
+                    if self.is_counted(bind.rhs):
+                        self.counted.add(bind.vars[0].name)
                     self.code.append(bind)
                     binds.append(bind)
                 case f.Op("acc_index", (f.Var(acc), value, *_)) as op if held == [acc]:
@@ -130,21 +134,18 @@ class _Keeping:
         if 2 * rank != len(rest) or not isinstance(value.ty, f.Num):
             raise Unfit
         at = tuple([frozenset(self.affine.sum(place).items()) for place in rest[rank:]])
-        edge = self.edge([index for index, _ in space])
-        key = acc, tuple(rest[:rank]), at, tuple([index.name for index, _ in space]), edge
+        key = acc, tuple(rest[:rank]), at, tuple([index.name for index, _ in space]), self.guards
         if key not in self.numbers:
             self.numbers[key] = len(self.places)
-            self.places.append(Place(acc, op, space, edge))
+            self.places.append(Place(acc, op, space, self.guards))
         return self.numbers[key]
 
-    def edge(self, indices: list[f.Var]) -> tuple[f.Atom, bool] | None:
-        """A condition around by which an index has one value."""
-        for cond, truth in self.conditions:
-            op = self.compared.get(cond.name) if isinstance(cond, f.Var) else None
-            if op is not None and op.op == ("eq" if truth else "ne"):
-                if any(index.name in self.affine.sum(atom) for atom in op.args for index in indices):
-                    return cond, truth
-        return None
+    def is_counted(self, rhs: f.Rhs) -> bool:
+        """True for arithmetic and comparisons of indices, and of numbers from outside."""
+        known = self.counted | self.indices
+        return isinstance(rhs, f.Op) and OPS[rhs.op].cheap and OPS[rhs.op].elementwise and all(
+            isinstance(arg, f.Const) or arg.name in known or arg.name not in self.inside for arg in rhs.args
+        ) and not any(map(f.is_float, [arg.ty for arg in rhs.args]))
 
     def nested(self, bind: f.Bind, par: f.Par, accs: Accs, space: Space, kept: Kept) -> f.Bind:
         own: Accs = {}
@@ -164,10 +165,11 @@ class _Keeping:
         arms = (rhs.then, rhs.else_)
         known = dict(accs), dict(accs)
         made = []
+        around, counted = self.guards, is_in(rhs.cond, self.counted)
         for arm, mine, truth in zip(arms, known, (True, False), strict=True):
-            self.conditions.append((rhs.cond, truth))
+            self.guards = (*around, (rhs.cond, truth)) if counted else around
             made.append(self.block(arm, mine, space))
-            self.conditions.pop()
+        self.guards = around
         rest = []
         for i, var in enumerate(bind.vars):
             given = [mine.get(atom.name) if isinstance(atom := arm.results[i], f.Var) else None
@@ -180,7 +182,12 @@ class _Keeping:
                 accs[var.name] = given[0]
         (then, first), (other, second) = made
         pairs: dict[int, tuple[f.Atom, f.Atom]] = {}
+        bound = {var.name for code in (then, other) for bind in code for var in bind.vars}
         for number in sorted({*first, *second}):
+            value = first.get(number) or second[number]
+            if counted and not is_in(value, bound):  # the place is under the condition
+                self.keep(number, value, kept, binds)
+                continue
             ty = (first.get(number) or second[number]).ty
             if not isinstance(ty, f.Num):
                 raise Unfit
@@ -189,7 +196,9 @@ class _Keeping:
         variables = {pair: self.var(pair[0].ty) for pair in pairs.values()}
         blocks = [f.Block(code, (*[arm.results[i] for i in rest], *[pair[k] for pair in variables]))
                   for k, (arm, code) in enumerate(zip(arms, (then, other), strict=True))]  # fmt: skip
-        binds.append(f.Bind((*[bind.vars[i] for i in rest], *variables.values()), f.If(rhs.cond, *blocks)))
+        made_here = (*[bind.vars[i] for i in rest], *variables.values())
+        if made_here or then or other:
+            binds.append(f.Bind(made_here, f.If(rhs.cond, *blocks)))
         for number, pair in pairs.items():
             self.keep(number, variables[pair], kept, binds)
 
@@ -210,9 +219,8 @@ class _Keeping:
             acc = accs[place.acc]
             after = f.Var(self.supply.fresh("c"), acc.ty)
             rhs: f.Rhs = replace(place.op, args=(acc, values[kept[number]], *place.op.args[2:]))
-            if place.edge is not None:
+            for cond, truth in reversed(place.guards):
                 added = f.Var(self.supply.fresh("c"), acc.ty)
-                cond, truth = place.edge
                 blocks = f.Block((f.Bind((added,), rhs),), (added,)), f.Block((), (acc,))
                 rhs = f.If(cond, *(blocks if truth else blocks[::-1]))
             binds.append(f.Bind((after,), rhs))
@@ -224,7 +232,7 @@ class _Keeping:
     def needed(self) -> list[f.Bind]:
         """The code that computes the places."""
         wanted = {name for place in self.places for name in names(place.op.args[2:])}
-        wanted.update(names([place.edge[0] for place in self.places if place.edge is not None]))
+        wanted.update(names([cond for place in self.places for cond, _ in place.guards]))
         made: list[f.Bind] = []
         for bind in reversed(self.code):
             if wanted.isdisjoint([var.name for var in bind.vars]):

@@ -19,11 +19,14 @@ What is added where an index has one value, as at the edge of a grid, is left to
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, combined
 from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -64,17 +67,20 @@ class Edge:
     site: Site
 
 
-def stencil(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> tuple[set[int], list[f.Bind]]:
-    """For a nest that only adds: the numbers of the accumulators that are stencils, and their sums."""
+def stencil(
+    bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply, shared: Collection[str]
+) -> tuple[set[int], list[f.Bind]]:  # fmt: skip
+    """For a nest that only adds: the numbers of the accumulators that are stencils, and their sums.  Accumulators of a
+    nest around this one are `shared`."""
     try:
-        return _Stencil(bind, par, affine, supply).written(bind, par)
+        return _Stencil(par, affine, supply, shared).written(bind, par)
     except Unfit:
         return set(), []
 
 
 class _Stencil:
-    def __init__(self, bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> None:
-        self.affine, self.supply = affine, supply
+    def __init__(self, par: f.Par, affine: Affine, supply: f.Supply, shared: Collection[str]) -> None:
+        self.affine, self.supply, self.shared = affine, supply, shared
         self.code: list[f.Bind] = []  # what computes numbers and parts of arrays
         self.rings: dict[str, f.Op] = {}
         self.parts: dict[str, tuple[f.Var, tuple[f.Atom, ...]]] = {}  # of arrays
@@ -283,10 +289,14 @@ class _Stencil:
 
     def whole(self, var: f.Var, out: f.Out, k: int, par: f.Par) -> f.Rhs:
         """Accumulator number `k` with all that is added to it."""
-        b, made = self.b, self.sums(self.sites[k])
-        if isinstance(out.target, f.Var):
-            if not self.is_whole(self.sites[k][0]):
+        b, sites, target = self.b, self.sites[k], None
+        if isinstance(out.target, f.Var) and sites:
+            if not self.is_whole(sites[0]):
                 raise Unfit
+            if not is_in(out.target, self.shared):
+                target = b.one(f.Op("acc_zeros", (out.target, *sites[0].dims)), var.ty, var.name)
+        made: f.Rhs = self.sums(sites, target)
+        if isinstance(out.target, f.Var) and target is None:
             made = f.Op("acc_add", (out.target, b.one(made, var.ty, var.name)))
         for edge in self.edges[k]:
             made = self.edged(b.one(made, var.ty, var.name), edge, par)
@@ -352,8 +362,8 @@ class _Stencil:
         return all(set(combined(self.affine.sum(length), self.affine.sum(counts[index]), -1)) <= {ONE}
                    for index, length in zip(site.solved, site.dims, strict=True))  # fmt: skip
 
-    def sums(self, sites: list[Site]) -> f.Par:
-        """The sums of what is added to one accumulator, at each of its places."""
+    def sums(self, sites: list[Site], target: f.Var | None) -> f.Par:
+        """The sums of what is added to one accumulator, at each of its places; it begins as `target`, or as zeros."""
         first = sites[0] if sites else None
         if first is None or len(sites) > SITES or any(site.loops != first.loops for site in sites):
             raise Unfit
@@ -363,11 +373,16 @@ class _Stencil:
         sites = sorted(sites, key=lambda site: [-site.offsets[index] for index in order])
         b = self.b
         places = [b.var("place", f.I64) for _ in first.dims]
+        for place, length in zip(places, first.dims, strict=True):
+            self.affine.loop(place, length)
         with b.inside() as binds:
             total: f.Atom = f.Const(0.0, first.value.ty)
+            if target is not None:
+                total = b.op("index", (target, *places), unchecked=True)
             for site in sites:
                 total = b.op("acc_add", (total, self.point(site, places)))
-        return f.Par(tuple(zip(places, first.dims, strict=True)), block_of(binds, (total,)), (f.Out("keep"),))
+        out = f.Out("keep", target=target)
+        return f.Par(tuple(zip(places, first.dims, strict=True)), block_of(binds, (total,)), (out,))
 
     def point(self, site: Site, places: list[f.Var]) -> f.Atom:
         """What comes from the point that adds to this place, if there is one."""
@@ -388,6 +403,8 @@ class _Stencil:
             if offset < 0 or length != count:
                 inside.append(b.op("lt", (at, count)))
         for cond, truth in site.guards:
+            if self.decided(cond, site, places) is truth:
+                continue
             self.copy(copier, cond)
             holds = copier.atom(cond)
             inside.append(holds if truth else b.op("not", (holds,)))
@@ -400,6 +417,21 @@ class _Stencil:
             value = self.value(copier, site)
         zero = f.Block((), (f.Const(0.0, value.ty),))
         return b.one(f.If(every, block_of(binds, (value,)), zero), value.ty, "added")
+
+    def decided(self, cond: f.Atom, site: Site, places: list[f.Var]) -> bool | None:
+        """Whether a condition holds for the points of all places that are there, if it is known."""
+        op = next((bind.rhs for bind in self.code if cond in bind.vars), None)
+        if not isinstance(op, f.Op) or site.rings:
+            return None
+        args = []
+        for arg in op.args:
+            total = self.affine.sum(arg)
+            for index, place in zip(site.solved, places, strict=True):
+                factor = total.get(index, 0)
+                total = combined(total, {index: -1, place.name: 1, ONE: -site.offsets[index]}, factor)
+            args.append(f.Var(self.supply.fresh("at"), arg.ty))
+            self.affine.sums[args[-1].name] = total
+        return Conditions(self.affine).decided(replace(op, args=tuple(args)))
 
     def value(self, copier: Copier, site: Site) -> f.Atom:
         self.copy(copier, site.value)
