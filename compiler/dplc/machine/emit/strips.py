@@ -39,7 +39,7 @@ class Parts:
     second: tuple[f.Bind, ...]
 
 
-def in_parts(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
+def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     """The two parts of a Par's points, whose bindings are these; None if that is not worth it."""
     if par.ordered or any(out.kind == "add" or out.target or not isinstance(x.ty, f.Num)
                           for out, x in zip(par.outs, par.body.results, strict=True)):  # fmt: skip
