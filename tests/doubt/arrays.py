@@ -102,17 +102,21 @@ def nest(h: Hole) -> str:
 
 @rule(1, lambda h: h.ty == FLOAT)
 def patterned_rows(h: Hole) -> str:
-    """A matrix for each row of another one: numbers, elements of that row, and constants.  Some of it is read.  The
-    loops are so long that they stay."""
+    """A matrix for each row of another one: numbers, elements of that row, and constants; rows of its elements.  Some
+    is read.  The loops are so long that they stay."""
     n, d, below = 9 + h.writer.below(2), 2, h.writer.below
     rows = array(array(FLOAT, d), n)
     m, i, r, j = h.named("m", rows), h.named("i", INT), h.named("r", INT), h.named("j", INT)
-    c, t = h.fresh("c"), h.fresh("t")
+    c, t, u = h.fresh("c"), h.fresh("t"), h.fresh("u")
     other = f"if {c} < {r[0]} then {m[0]}[{i[0]}, {below(d)}] else {h.one('0.0', '1.0', f'float {i[0]}')}"
     element = f"if {r[0]} = {c} then {h.apart(FLOAT, i, r)} else {other}"
     made = f"[for {i[0]} < {n} -> [for {r[0]} < {d} -> [for {c} < {d} -> {element}]]]"
-    reads = " + ".join(f"{h.apart(FLOAT, j)} * {t}[{j[0]}, {below(d)}, {below(d)}]" for _ in range(2 + below(2)))
-    return f"(let {m[0]} = {h(rows)} in let {t} = {made} in sum [for {j[0]} < {n - below(2)} -> {reads}])"
+    of_it = [f"{t}[{j[0]}, {below(d)}, {below(d)}]" for _ in range(3)]
+    again = f"[for {j[0]} < {n} -> [{of_it[0]}, 0.5, {h.apart(FLOAT, j)} * {of_it[1]}]]"
+    read = h.one(of_it[2], f"{u}[{j[0]}, {below(3)}]")
+    total = f"sum [for {j[0]} < {n - below(2)} -> {read} + {h.apart(FLOAT, j)} * {u}[{j[0]}, {below(3)}]]"
+    total += f" + {t}[{below(n)}, 0, {below(d)}]"
+    return f"(let {m[0]} = {h(rows)} in let {t} = {made} in let {u} = {again} in {total})"
 
 
 @rule(1, lambda h: h.ty in (FLOAT, array(FLOAT, 2)))

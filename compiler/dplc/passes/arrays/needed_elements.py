@@ -128,14 +128,12 @@ class _Finder:
         if not reads or prod(shape) * len(every(build.body)) > LARGEST:
             return None
         elements = _Elements(build, self.dims, self.defs)
-        found = {place: elements.at(place) for place in product(*map(range, shape))}
+        found = {place: one for place in product(*map(range, shape)) if (one := elements.at(place, shape))}
         known = {place: one.value for place, one in found.items() if place in wanted and one.value is not None}
         kept = [place for place, one in found.items()
                 if place not in known and (place in wanted or not one.droppable)]  # fmt: skip
         safe = all(self.is_row(read.row, build) for read in reads)
-        tells = {read.place for read in reads if read.checked and not safe}
-        lost = any(isinstance(known.get(place), f.Const) for place in tells)
-        if lost or not kept or len(kept) == prod(shape) or not wanted <= found.keys():
+        if not kept or len(kept) == prod(shape) or len(found) < prod(shape) or not wanted <= found.keys():
             return None
         (row,) = build.body.results
         assert isinstance(row.ty, f.Arr)
@@ -195,17 +193,14 @@ class _Elements:
         self.ops: dict[str, f.Op] = {}
         self.droppable = True
 
-    def at(self, place: Place) -> Element:
+    def at(self, place: Place, shape: Place) -> Element | None:
+        """An element of rows of this shape; None if rows are made in another way."""
         self.known, self.ops, self.droppable = {}, {}, True
-        item = self.item(self.build.body, place, self.shape)
-        return Element(self.value(item) if self.droppable and item is not None else None, self.droppable)
-
-    @property
-    def shape(self) -> Place:
-        return self.dims.shape(self.build.body.results[0]) or ()
+        item = self.item(self.build.body, place, shape)
+        return None if item is None else Element(self.value(item) if self.droppable else None, self.droppable)
 
     def item(self, block: f.Block, place: Place, shape: Place) -> f.Atom | None:
-        """The element of a block's result; None if that is not known."""
+        """The element of a block's result; None if that is made in another way."""
         row = row_of(block) if place else None
         for bind in row.rest if row else block.binds:
             self.step(bind, inner=block is not self.build.body)
@@ -293,19 +288,26 @@ class _Rewriter:
         return f.Block(tuple(binds), block.results)
 
     def read(self, bind: f.Bind, op: f.Op, row: f.Atom, plan: Plan, binds: list[f.Bind]) -> None:
-        """Reads what has the element now."""
-        read = read_by(op)
+        """Reads what has the element now: that may be an array of which another plan tells."""
+        read, safe = read_by(op), plan.safe
         assert read is not None
-        match plan.known.get(read.place):
-            case f.Const() as value:
-                renamed(binds, self.supply, bind.vars[0], value)
-                return
-            case Other(array, at):
-                pass
-            case None:
-                array, at = plan.var, (f.Const(plan.kept[read.place], f.I64),)
-        how = (("unchecked", True),) if plan.safe else (("sure", len(at)),) if read.checked else op.attrs
-        binds.append(f.Bind(bind.vars, f.Op("index", (array, row, *at), how, op.span)))
+        place, found = read.place, plan.known.get(read.place)
+        while isinstance(found, Other) and (other := self.plans.get(found.array.name)):
+            plan, place = other, tuple([int(i.value) for i in found.at if isinstance(i, f.Const)])
+            found = plan.known.get(place)
+        array, at = (found.array, found.at) if isinstance(found, Other) else (plan.var, self.number(plan, place))
+        how = (("unchecked", True),) if safe else (("sure", len(at)),) if read.checked else op.attrs
+        made = f.Op("index", (array, row, *at), how, op.span)
+        if not isinstance(found, f.Const):
+            binds.append(f.Bind(bind.vars, made))
+            return
+        if read.checked and not safe:
+            binds.append(f.Bind((f.Var(self.supply.fresh("x"), bind.vars[0].ty),), made))
+        renamed(binds, self.supply, bind.vars[0], found)
+
+    def number(self, plan: Plan, place: Place) -> tuple[f.Atom, ...]:
+        """Where rows have an element; the first one stands for what they do not keep."""
+        return (f.Const(plan.kept.get(place, 0), f.I64),)
 
     def rows(self, plan: Plan) -> f.Build:
         """The comprehension with rows of the elements that are kept."""
