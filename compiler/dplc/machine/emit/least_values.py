@@ -22,9 +22,9 @@ from dplc.flat.walk import names, rhs_mentions
 START = {"min": inf, "max": -inf}
 
 
-def with_least_values(par: f.Par, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
+def with_least_values(par: f.Par, binds: Sequence[f.Bind]) -> Sequence[f.Bind]:
     """The bindings of a Par's points, with loops in place of arrays whose least or greatest number is all that is
-    read; the same tuple if there are none."""
+    read; the same object if there are none."""
     for bind in binds:
         if isinstance(bind.rhs, f.Par) and (search := search_in(par, binds, bind, bind.rhs)) is not None:
             binds = with_loop(binds, bind, bind.rhs, search)

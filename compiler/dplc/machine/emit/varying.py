@@ -72,7 +72,7 @@ def varying(par: f.Par) -> Varying | None:
         return None
     par = with_row_sums(par)
     binds, pieces = in_pieces(par)
-    binds = with_least_values(par, binds)
+    binds = tuple(with_least_values(par, binds))
     found = _Finder(par)
     if not pieces or not found.fits(binds, [item for row in pieces.values() for item in row.items]):
         return None

@@ -16,7 +16,7 @@ nothing to zeros.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -145,11 +145,16 @@ class _Finder:
         return isinstance(row, f.Var) and self.counts.get(row.name) == build.count
 
 
+def place_at(at: Sequence[f.Atom]) -> Place:
+    """The place at known indices; shorter if some are not known."""
+    return tuple([i.value for i in at if isinstance(i, f.Const) and isinstance(i.value, int)])
+
+
 def read_by(rhs: f.Rhs) -> Read | None:
     """The read of an element at a known place."""
     match rhs:
         case f.Op("index", (array, row, *at)) if len(at) + 1 == rank_of(array.ty):
-            place = tuple([i.value for i in at if isinstance(i, f.Const) and isinstance(i.value, int)])
+            place = place_at(at)
             return Read(row, place, not rhs.attr("unchecked")) if len(place) == len(at) else None
         case _:
             return None
@@ -293,7 +298,7 @@ class _Rewriter:
         assert read is not None
         place, found = read.place, plan.known.get(read.place)
         while isinstance(found, Other) and (other := self.plans.get(found.array.name)):
-            plan, place = other, tuple([int(i.value) for i in found.at if isinstance(i, f.Const)])
+            plan, place = other, place_at(found.at)
             found = plan.known.get(place)
         array, at = (found.array, found.at) if isinstance(found, Other) else (plan.var, self.number(plan, place))
         how = (("unchecked", True),) if safe else (("sure", len(at)),) if read.checked else op.attrs
