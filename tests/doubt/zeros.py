@@ -5,8 +5,11 @@ from __future__ import annotations
 from doubt.scopes import BOOL, FLOAT, INT
 from doubt.writer import Hole, rule
 
-# Their loops have arrays as states, among whose elements native code does not tell zeros apart (docs/sharp-bits.md).
-STATES = {"grid", "line", "edged", "column", "partly_made", "places", "swept", "updated_in_a_loop", "grown"}
+# Their loops have arrays as states, or read some elements of rows, among which native code does not tell zeros apart
+# (docs/sharp-bits.md).
+STATES = {
+    "grid", "line", "edged", "column", "partly_made", "places", "swept", "updated_in_a_loop", "grown", "patterned_rows",
+}  # fmt: skip
 
 
 @rule(1, lambda h: h.ty == FLOAT and not STATES & h.writer.used)
