@@ -11,7 +11,8 @@ from conftest import EFFORTS
 HERE = Path(__file__).parent
 LONG = (  # many seconds for the compiler
     "lantern", "linalg_det", "linalg_halves", "linalg_more", "rowless", "edges", "reduce_closures", "axes",
-    "convolution_sums", "linalg_spectrum", "linalg_solve", "kept_stencils", "nests",
+    "convolution_sums", "linalg_spectrum", "linalg_solve", "linalg_factors", "kept_stencils", "nests", "stencils",
+    "overwritten", "scans", "open_helpers", "convolution", "ref_contents", "ref_outer", "rows_added", "rearranging",
 )  # fmt: skip
 PROGRAMS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])

@@ -87,6 +87,7 @@ UNMEASURED = {
     "Plot.size": "the generated sizes are too small for it",
     "Prelude.checkpoint_loop": "computes again as often as its argument `levels` says; a fact for two of them",
 }
+LONG_MODULES = ("Plot", "Ode", "Vi", "Mcmc")  # what their gradients are made of is measured in others
 OF_NO_INTEREST = (
     "no function", "its result holds no floats", "its arguments hold no floats", "it gives a function",
     "it captures its caller's context", "it is given or gives a reference",
@@ -112,7 +113,9 @@ def bounded_functions(target: str) -> None:
                     bounded(report)
 
 
-@pytest.mark.parametrize("module", standard_modules())
+@pytest.mark.parametrize(
+    "module", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG_MODULES else []) for name in standard_modules()]
+)
 def test_the_standard_library_is_bounded(module: str) -> None:
     bounded_functions(module)
 
@@ -149,7 +152,6 @@ LONG = (  # what takes seconds each
     *(("forward", name) for name in SOLVERS), ("forward", "by_lstm"), ("forward", "scanned_pairs"),
     ("reverse", "by_dopri5"), ("reverse", "answers"),
 )  # fmt: skip
-QUICK = ("reverse", range(2, 3))  # the way that costs most, for a quarter of the facts
 
 
 def bounded_ways(ways: Sequence[tuple[str, str, str]], file: Path) -> None:
@@ -163,11 +165,8 @@ def bounded_ways(ways: Sequence[tuple[str, str, str]], file: Path) -> None:
         bounded(report)
 
 
-@pytest.mark.parametrize(
-    ("way", "part"),
-    [pytest.param(way, part, marks=[] if way == QUICK[0] and part in QUICK[1] else [pytest.mark.slow])
-     for way in WAYS for part in range(PARTS)],
-)  # fmt: skip
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "part"), [(way, part) for way in WAYS for part in range(PARTS)])
 def test_facts_of_second_order(way: str, part: int, tmp_path: Path) -> None:
     """Their gradients and derivatives are of third order, and large: a program has a part of them."""
     facts = FACT.findall(FACTS.read_text())[part::PARTS]

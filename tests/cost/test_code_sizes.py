@@ -61,8 +61,13 @@ def bless(name: str, now: list[int]) -> None:
         file.write("\n".join([head, *lines, ""]))
 
 
+LONG = ("neural_ode", "resnet50", "transformer", "squeezenet", "gaussian_process", "ntm")  # seconds for the compiler
+
+
 @pytest.mark.skipif((platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="counted on x86-64 Linux")
-@pytest.mark.parametrize("path", PROGRAMS)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[pytest.mark.slow] if path.stem in LONG else []) for path in PROGRAMS]
+)
 def test_sizes(request: pytest.FixtureRequest, path: Path) -> None:
     name, now = str(path.relative_to(ROOT)), on_large_stack(lambda: sizes(path))
     if request.config.getoption("--bless"):

@@ -23,8 +23,8 @@ EXAMPLES = sorted(
 
 # Those that take seconds: built in the long run, optimised and not.
 LONG = (
-    "control", "eight_schools", "gaussian_process", "hyper_gradient", "meta_learning", "neural_ode", "ntm", "pinn",
-    "ray_tracer", "speech_ctc",
+    "control", "eight_schools", "gaussian_process", "hyper_gradient", "inverse_kinematics", "kalman", "meta_learning",
+    "neural_ode", "ntm", "pinn", "ray_tracer", "speech_ctc",
 )  # fmt: skip
 BUILDS = [pytest.param(p, "-O2", id=p.stem) for p in EXAMPLES if p.stem not in LONG]
 LARGE = [pytest.param(p, effort, id=f"{p.stem}{effort}", marks=pytest.mark.slow)

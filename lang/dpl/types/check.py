@@ -53,14 +53,18 @@ MISSING = ("E0202", "E0203")
 
 
 def once(problems: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Reports a missing name once, at its first use, with the number of other uses."""
+    """Reports a missing name once, at its first use, with the number of other uses.  What several calls of a function
+    find at one place in it is reported for the first call."""
 
     def what(d: Diagnostic) -> tuple:
         return d.title, d.span and d.span.source.name
 
     uses = Counter(what(d) for d in problems if d.code in MISSING and not d.note)
     told: list[Diagnostic] = []
+    found = {(d.title, d.span): d for d in reversed(problems)}
     for d in problems:
+        if found[d.title, d.span] is not d:
+            continue
         if d.code not in MISSING or d.note:
             told.append(d)
         elif more := uses.pop(what(d), 0):

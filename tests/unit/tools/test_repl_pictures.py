@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-ENGINES = pytest.mark.parametrize("engine", ["native", "interp"])
+ENGINES = pytest.mark.parametrize("engine", [pytest.param("native", marks=pytest.mark.slow), "interp"])
 SINE = 'Plot.graph sin 0.0 6.0 |> Plot.title "waves"'
 
 

@@ -19,8 +19,6 @@ from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import names, rhs_mentions
 
-START = {"min": inf, "max": -inf}
-
 
 def with_least_values(par: f.Par, binds: Sequence[f.Bind]) -> Sequence[f.Bind]:
     """The bindings of a Par's points, with loops in place of arrays whose least or greatest number is all that is
@@ -53,7 +51,7 @@ def search_in(outer: f.Par, binds: Sequence[f.Bind], bind: f.Bind, par: f.Par) -
         case [f.Bind((place,), f.Op(op, (_,))) as first, f.Bind(_, f.Op("index", (_, at))) as last] if at == place:
             used = sum(place.name in rhs_mentions(one.rhs) for one in binds)
             known = used == 1 and not {array.name, place.name} & set(names(outer.body.results))
-            return Search(OPS[op].finds, first, last) if known and OPS[op].finds in START else None
+            return Search(OPS[op].finds, first, last) if known and OPS[op].finds else None
         case _:
             return None
 
@@ -63,8 +61,9 @@ def with_loop(binds: Sequence[f.Bind], bind: f.Bind, par: f.Par, search: Search)
     ((index, count),), (item,) = par.space, par.body.results
     (array,), (value,) = bind.vars, search.value.vars
     best, after = (f.Var(f"{array.name} {when}", value.ty) for when in ("before", "after"))
+    start = -inf if search.choose == "max" else inf
     choose = f.Bind((after,), f.Op(search.choose, (best, item), (), par.span))
     step = f.Block((*par.body.binds, choose), (after,))
-    loop = f.Bind((value,), f.For(index, count, (best,), (f.Const(START[search.choose], value.ty),), step))
+    loop = f.Bind((value,), f.For(index, count, (best,), (f.Const(start, value.ty),), step))
     kept = [one for one in binds if one is bind or not (one is search.place or array.name in rhs_mentions(one.rhs))]
     return tuple([loop if one is bind else one for one in kept])
