@@ -23,7 +23,7 @@ export class Interpreter {
       if (data.failure !== undefined && !call) return this.status("failed", data.failure);
       this.calls.delete(data.id);
       if (data.failure === undefined) return call?.done(data.answer);
-      call?.failed(new Error("the interpreter used up the browser's stack or memory, and was started again"));
+      call?.failed(new Error(`${reason(data.failure)}, and was started again`));
       this.stop();
     };
   }
@@ -44,4 +44,11 @@ export class Interpreter {
     this.calls.clear();
     this.start();
   }
+}
+
+// Why the interpreter is lost: an exception of Python, unless its stack or memory is used up, is a bug in DPL.
+function reason(failure) {
+  const said = failure.startsWith("PythonError") ? failure.match(/^\w+(Error|Exception): .*/gm).slice(1).at(-1) : undefined;
+  const isBug = said && !/^(RecursionError|MemoryError)/.test(said);
+  return isBug ? `the interpreter met a bug in DPL (${said})` : "the interpreter used up the browser's stack or memory";
 }

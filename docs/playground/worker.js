@@ -9,6 +9,7 @@ async function begin() {
   const memory = fetch("snapshot.gz")
     .then((response) => new Response(response.body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
   const pyodide = await loadPyodide({ indexURL: new URL("./pyodide/", self.location).href, _loadSnapshot: memory });
+  pyodide.setStdin({ stdin: () => null });
   pyodide.unpackArchive(new Uint8Array(await files), "zip", { extractDir: "/dpl" });
   python = pyodide.globals.get("sys").modules.get("driver");
 }

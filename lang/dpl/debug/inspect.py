@@ -11,7 +11,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
 from dpl.debug.machine import Captured, swept
-from dpl.debug.points import Function, Names, Place
+from dpl.debug.points import Function, Names, Place, bound
 from dpl.debug.run import Run
 from dpl.debug.sweeps import Part, Sweep
 from dpl.debug.values import concrete
@@ -22,7 +22,7 @@ from dpl.eval.derivatives.derive import is_float, node_at, zero_of
 from dpl.eval.values.active import HERE, Dual, Node, at_level
 from dpl.eval.values.instance import Types
 from dpl.eval.values.structure import leaves, rebuild
-from dpl.eval.values.value import FUNCTIONS, Cell, Value
+from dpl.eval.values.value import FUNCTIONS, Cell, Con, Value
 from dpl.node import entity, node
 
 MOST_LOOKED_AT = 10_000  # nodes of a sweep
@@ -64,25 +64,50 @@ class Frame:
         types: Types = self.env[0]
         params = {name for name, _ in self.function.params}
         found: dict[str, Variable] = {}
-        for bound in self.names or self.place.names or ():
-            slot = self.scope.slots.get(bound.name)
-            name = shown_name(bound.name)
+        for local in self.names or self.place.names or ():
+            slot = self.scope.slots.get(local.name)
+            name = shown_name(local.name)
             if slot is None or slot >= len(self.env) or name in found or name == "_":
                 continue
             value = self.env[slot]
+            if pattern := self.function.patterns.get(local.name):
+                for inner, part, ty in bindings(pattern, value):
+                    made = Variable(shown_name(inner), part, concrete(ty, part, types), "argument")
+                    found.setdefault(made.name, made)
+                continue
             captured = slot < self.scope.held
-            kind = "captured" if captured else "argument" if bound.name in params else "local"
+            kind = "captured" if captured else "argument" if local.name in params else "local"
             kind = "reference" if isinstance(value, Cell) else kind
-            found[name] = Variable(name, value, concrete(bound.ty, value, types), kind)
+            found[name] = Variable(name, value, concrete(local.ty, value, types), kind)
         return list(found.values())
 
     def variable(self, name: str) -> Variable | None:
         return next((v for v in self.variables() if v.name == name), None)
 
     def arguments(self) -> list[Variable]:
-        order = [shown_name(name) for name, _ in self.function.params]
+        order: list[str] = []
+        for name, ty in self.function.params:
+            names = bound(self.function.patterns.get(name, c.PVar(ty, name)), None)
+            order += [shown_name(inner.name) for inner in names or ()][::-1]
         found = {v.name: v for v in self.variables()}
         return [found[name] for name in order if name in found]
+
+
+def bindings(pattern: c.Pattern, value: Value) -> Iterator[tuple[str, Value, t.Ty]]:
+    """The names of a pattern with the parts of a value that they stand for, if it has them."""
+    match pattern:
+        case c.PVar(ty, name):
+            yield name, value, ty
+        case c.PAs(ty, inner, name):
+            yield name, value, ty
+            yield from bindings(inner, value)
+        case c.PTuple(_, items) if isinstance(value, tuple):
+            for item, part in zip(items, value, strict=True):
+                yield from bindings(item, part)
+        case c.PCon(arg=arg) if arg is not None and isinstance(value, Con):
+            yield from bindings(arg, value.arg)
+        case _:
+            pass
 
 
 class Position:

@@ -5,13 +5,14 @@ Each term of the user's own text also knows its point, its function, and the loc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.node import entity, node
+from dpl.node import entity, field, node
 from dpl.source import Source, Span
 
+UNNAMED = "param."  # the names of parameters that are patterns begin so
 COMPOUND = (c.App, c.If, c.Match, c.For, c.While, c.Build, c.Shift, c.Reset)  # operands that may be points
 
 
@@ -32,11 +33,13 @@ class Names:
 
 @entity
 class Function:
-    """A function of the user: `params` are the names and types of its parameters."""
+    """A function of the user: `params` are the names and types of its parameters, `patterns` those of
+    parameters without a name."""
 
     name: str
     span: Span
     params: tuple[tuple[str, t.Ty], ...]
+    patterns: Mapping[str, c.Pattern] = field(default_factory=dict)
 
 
 @entity
@@ -112,7 +115,7 @@ class Places:
             names = Names(body.param, body.ty.arg, names)
             body = body.body
         name = outer.name if not outer.params and outer.span == term.span else term.name or "<fun>"
-        return [(body, None, names, Function(name, term.span, tuple(params)), True)]
+        return [(body, None, names, Function(name, term.span, tuple(params), taken_apart(body)), True)]
 
     def _bindings(self, term: c.Term, before: Point | None, names: Names | None, function: Function):
         """The parts of a Let or LetRec.  The first point of a right-hand side comes before the body."""
@@ -138,6 +141,15 @@ class Places:
 
     def functions(self) -> Iterable[Function]:
         return {id(p.function): p.function for points in self.by_source.values() for p in points}.values()
+
+
+def taken_apart(body: c.Term) -> dict[str, c.Pattern]:
+    """The pattern of a parameter without a name, by its name in core: the function begins by matching it."""
+    match body:
+        case c.Match(scrutinee=c.Var(name=name), arms=(arm,)) if name.startswith(UNNAMED):
+            return {name: arm.pattern}
+        case _:
+            return {}
 
 
 Parts = list[tuple[c.Term, Names | None, bool]]
