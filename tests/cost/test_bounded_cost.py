@@ -114,7 +114,8 @@ def bounded_functions(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG_MODULES else []) for name in standard_modules()]
+    "module",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in LONG_MODULES else []) for name in standard_modules()],
 )
 def test_the_standard_library_is_bounded(module: str) -> None:
     bounded_functions(module)
