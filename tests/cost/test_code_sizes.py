@@ -27,8 +27,10 @@ TABLE = Path(__file__).parent / "sizes.txt"
 COLUMNS = ("lines", "kernels", "loops", "arrays", "arrays/loop", "counts", "counts/loop")
 MARGIN = 0.03
 MODULES = ("measure.dp", "descent.dp")  # that benchmarks import
+# Those that take the compiler seconds are counted in the long run.
+LONG = ("gaussian_process", "lantern", "neural_ode", "ntm", "resnet50", "squeezenet", "transformer")
 PROGRAMS = [
-    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem == "lantern" else [])
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
     for folder in ("examples", "benchmarks", "benchmarks/control")
     for path in sorted((ROOT / folder).glob("*.dp"))
     if path.name not in MODULES
@@ -61,13 +63,8 @@ def bless(name: str, now: list[int]) -> None:
         file.write("\n".join([head, *lines, ""]))
 
 
-LONG = ("neural_ode", "resnet50", "transformer", "squeezenet", "gaussian_process", "ntm")  # seconds for the compiler
-
-
 @pytest.mark.skipif((platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="counted on x86-64 Linux")
-@pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=[pytest.mark.slow] if path.stem in LONG else []) for path in PROGRAMS]
-)
+@pytest.mark.parametrize("path", PROGRAMS)
 def test_sizes(request: pytest.FixtureRequest, path: Path) -> None:
     name, now = str(path.relative_to(ROOT)), on_large_stack(lambda: sizes(path))
     if request.config.getoption("--bless"):
