@@ -90,8 +90,11 @@ WRONG = {
 def test_a_rank_that_fails_ends_all(tmp_path: Path, engine: str, case: str) -> None:
     program, message = WRONG[case]
     (tmp_path / "main.dp").write_text(program)
-    run = ranks(*DPL, "run", "--engine", engine, tmp_path / "main.dp")
-    assert run.returncode != 0
+    for _ in range(3):  # the launcher may end before it has passed on what a rank wrote: seen once on a busy machine
+        run = ranks(*DPL, "run", "--engine", engine, tmp_path / "main.dp")
+        assert run.returncode != 0
+        if run.stderr:
+            break
     assert message in run.stderr
 
 
