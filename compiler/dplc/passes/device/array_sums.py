@@ -19,7 +19,7 @@ from dplc.flat.walk import blocks, every, supply_for, with_binds, with_body, wit
 DIFFERENT = "sizes [{a}] and [{b}] differ"  # what `dot` says of other lengths
 
 
-def totals(program: f.Program) -> f.Program:
+def array_sums(program: f.Program) -> f.Program:
     """The program with Pars in place of such operations."""
     apart = called_by_points(program)
     made = program.copy()
@@ -49,8 +49,8 @@ def pars(body: f.Block) -> Iterator[f.Par]:
 def block(old: f.Block, supply: f.Supply) -> f.Block:
     binds: list[f.Bind] = []
     for bind in old.binds:
-        if is_total(bind.rhs):
-            binds += total(bind, supply)
+        if is_array_sum(bind.rhs):
+            binds += _sum(bind, supply)
         elif isinstance(bind.rhs, f.Par) or not blocks(bind.rhs):
             binds.append(bind)
         else:
@@ -58,7 +58,7 @@ def block(old: f.Block, supply: f.Supply) -> f.Block:
     return with_binds(old, binds)
 
 
-def is_total(rhs: f.Rhs) -> bool:
+def is_array_sum(rhs: f.Rhs) -> bool:
     """True for the sum of an array, over some of its first dimensions, and for the sum of products of two."""
     if not isinstance(rhs, f.Op) or not OPS[rhs.op].reduces or rhs.attr("masked"):
         return False
@@ -66,7 +66,7 @@ def is_total(rhs: f.Rhs) -> bool:
     return isinstance(array, f.Var) and isinstance(elem_of(array.ty), f.Num) and elem_of(array.ty) != f.BOOL
 
 
-def total(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
+def _sum(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
     """The bindings in place of one."""
     op = bind.rhs
     assert isinstance(op, f.Op)

@@ -21,7 +21,7 @@ from dplc.narrow import expect_type
 from dplc.passes.device.array_sums import called_by_points
 
 
-def added(program: f.Program) -> f.Program:
+def cotangent_sums(program: f.Program) -> f.Program:
     """The program with Pars in place of such operations."""
     apart, supply = called_by_points(program), supply_for(program)
     made = program.copy()
@@ -36,7 +36,7 @@ def _block(block: f.Block, supply: f.Supply, uses: Counter[str]) -> f.Block:
     rest = list(block.binds)
     while rest:
         bind = rest.pop(0)
-        if is_added(bind.rhs):
+        if is_cotangent_sum(bind.rhs):
             (total,) = bind.vars
             element = rest[0] if rest and uses[total.name] == 1 and is_element(rest[0].rhs, total) else None
             binds += _sum([bind, rest.pop(0)] if element else [bind], supply)
@@ -47,7 +47,7 @@ def _block(block: f.Block, supply: f.Supply, uses: Counter[str]) -> f.Block:
     return with_binds(block, binds)
 
 
-def is_added(rhs: f.Rhs) -> bool:
+def is_cotangent_sum(rhs: f.Rhs) -> bool:
     """True for the sum of two arrays of numbers."""
     return isinstance(rhs, f.Op) and rhs.op == "acc_add" and all(
         isinstance(x, f.Var) and isinstance(x.ty, f.Arr) and f.is_float(x.ty.elem) for x in rhs.args

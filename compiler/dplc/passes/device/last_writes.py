@@ -26,7 +26,7 @@ from dplc.narrow import expect_type
 from dplc.passes.device.kernels import Devices
 from dplc.passes.device.scan_loops import Change, Places, Scan, Straight, needed_for
 from dplc.passes.device.scan_tiles import Tiles
-from dplc.passes.device.tiled_scan import Written, left_alone, unless
+from dplc.passes.device.tiled_scan import TiledScan, left_alone, unless
 from dplc.passes.simplify.purity import droppable
 
 
@@ -100,7 +100,7 @@ def _reads(rhs: f.Rhs, array: f.Var, place: f.Atom) -> bool:
     return isinstance(rhs, f.Op) and rhs.op == "index" and bool(rhs.attr("unchecked")) and rhs.args == (array, place)
 
 
-class WrittenPlaces:
+class LastWrites:
     """Such a loop as Pars."""
 
     def __init__(self, writes: Writes, tiles: Tiles) -> None:
@@ -125,7 +125,7 @@ class WrittenPlaces:
         done, steps = unless(b, tests, last, (f.BOOL, f.Arr(f.I64, 1)))
         with b.inside() as inner:
             made = {writes.state.name: self.array(steps, length, row)}
-            written = Written(replace(scan, binds=tuple(self.reading(steps))), self.tiles)
+            written = TiledScan(replace(scan, binds=tuple(self.reading(steps))), self.tiles)
             written.b = b
             made |= {change.state.name: written.changed(change, {}) for change in scan.changes}
             there = block_of(inner, [made[var.name] for var in scan.loop.state])

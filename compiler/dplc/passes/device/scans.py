@@ -19,13 +19,13 @@ from dplc.flat.types import elem_of
 from dplc.flat.walk import every, mentions, supply_for, with_binds, with_body, with_inner
 from dplc.passes.device.array_sums import called_by_points
 from dplc.passes.device.kernels import Devices
-from dplc.passes.device.last_writes import WrittenPlaces, writes_of
+from dplc.passes.device.last_writes import LastWrites, writes_of
 from dplc.passes.device.scan_loops import Scan, scan_of
 from dplc.passes.device.scan_tiles import Tiles
-from dplc.passes.device.tiled_scan import Written
+from dplc.passes.device.tiled_scan import TiledScan
 
 
-def running(program: f.Program) -> f.Program:
+def scans(program: f.Program) -> f.Program:
     """The program, in which devices do such loops of the host."""
     apart, devices = called_by_points(program), Devices(program)
     supply = supply_for(program)
@@ -76,7 +76,7 @@ class _Walk:
         if scan := scan_of(loop):
             return self.scan(bind, scan)
         writes = writes_of(loop)
-        return WrittenPlaces(writes, self.tiles).binds(bind, self.devices) if writes else []
+        return LastWrites(writes, self.tiles).binds(bind, self.devices) if writes else []
 
     def scan(self, bind: f.Bind, scan: Scan) -> list[f.Bind]:
         """What comes in place of a loop; nothing if a device cannot do it."""
@@ -87,7 +87,7 @@ class _Walk:
         copier = Copier(self.tiles.supply, {})
         before = copier.binds(tuple([f.Bind((f.Var(name, elem_of(op.args[0].ty)),), op) for name, op in read.items()]))
         here = [*before, f.Bind(bind.vars, replace(scan.loop, inits=copier.operands(scan.loop.inits)))]
-        found = Written(replace(scan, numbers=numbers), self.tiles).binds(here, self.devices)
+        found = TiledScan(replace(scan, numbers=numbers), self.tiles).binds(here, self.devices)
         if found:
             self.moved.update(read)
         return found

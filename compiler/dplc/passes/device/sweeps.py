@@ -21,16 +21,16 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.types import nothing
 from dplc.flat.walk import every, rhs_mentions, supply_for, with_binds, with_blocks, with_body, with_inner, with_rhs
-from dplc.passes.device.array_sums import totals
-from dplc.passes.device.cotangent_sums import added
+from dplc.passes.device.array_sums import array_sums
+from dplc.passes.device.cotangent_sums import cotangent_sums
 from dplc.passes.device.kept_sums import KeptSums
 from dplc.passes.device.kernels import Devices
-from dplc.passes.device.scans import running
+from dplc.passes.device.scans import scans
 from dplc.passes.parallel.join import Joiner, is_check, own_reads
 
 
 def sweeps(program: f.Program) -> f.Program:
-    program = running(added(totals(program)))
+    program = scans(cotangent_sums(array_sums(program)))
     supply, devices = supply_for(program), Devices(program)
     return replace(program, fns={name: _function(fn, devices, supply) for name, fn in program.fns.items()})
 

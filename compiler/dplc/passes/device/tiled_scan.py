@@ -16,7 +16,7 @@ from dplc.passes.device.scan_loops import Change, Scan, names_for, needed_for
 from dplc.passes.device.scan_tiles import Tiles
 
 
-class Written:
+class TiledScan:
     """A scan as Pars."""
 
     def __init__(self, scan: Scan, tiles: Tiles) -> None:

@@ -32,6 +32,7 @@ from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import bound_inside, every, names, rhs_mentions, with_body
 from dplc.narrow import expect_type
 from dplc.passes.parallel.nests import with_nests
+from dplc.passes.parallel.own_additions import kept_at_own
 from dplc.passes.parallel.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
 
 
@@ -96,8 +97,6 @@ class _Inverter:
         """The bindings in place of a Par."""
         if not adds(par):
             return None
-        from dplc.passes.parallel.own_additions import kept_at_own
-
         if (made := kept_at_own(bind, par, self.affine, self.supply, self.shared)) is not None:
             *before, bind = made
             par = expect_type(f.Par, bind.rhs)

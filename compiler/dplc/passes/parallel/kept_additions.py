@@ -188,7 +188,7 @@ class _Keeping:
             if counted and not is_in(value, bound):  # the place is under the condition
                 self.keep(number, value, kept, binds)
                 continue
-            ty = (first.get(number) or second[number]).ty
+            ty = value.ty
             if not isinstance(ty, f.Num):
                 raise Unfit
             zero = f.Const(0.0, ty)
