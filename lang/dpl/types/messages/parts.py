@@ -20,6 +20,7 @@ ANNOTATED = ("as annotated", "as claimed")
 OF_INT = "of_int {}"  # a float of any type
 DECLARES = frozenset(("let", "and", "do", "export", "expect", "in", "then", "else", "with", "when"))
 FORGOTTEN_DO = "a declaration that runs something begins with  do"
+INNERMOST = re.compile(r'"[^"]*"|[(\[{][^][(){}"]*[])}]')  # a string, or brackets without brackets inside
 
 
 @node
@@ -187,3 +188,11 @@ def at_the_margin(span: Span) -> bool:
     """Is this line one that was to be run, but that was read as a part of the declaration above it?"""
     word = re.match(r"[a-z_]\w*", span.source.line(span.line))
     return word is not None and word[0] not in DECLARES
+
+
+def as_argument(text: str) -> str:
+    """An expression as it is written as an argument: in parentheses, unless it is a name, a number or one group."""
+    rest = text
+    while (shorter := INNERMOST.sub("#", rest)) != rest:
+        rest = shorter
+    return text if re.fullmatch(r"#|[\w.]+", rest) else f"({text})"

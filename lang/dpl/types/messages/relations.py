@@ -12,6 +12,7 @@ from dpl.types.messages.parts import (
     FLOATS,
     GROWS,
     OF_INT,
+    as_argument,
     both,
     conversions,
     is_option,
@@ -125,17 +126,13 @@ def appended(constraint: Constraint, types) -> tuple[str, ...]:
         return ("a list is written with semicolons:  [x;]", GROWS)
     for (one, other), place in zip((types[:2], types[1::-1]), constraint.operands[::-1]):
         if prune(one) == ty.STRING:
-            return (f"make a string of it:  show {brackets(place.text)}",)
+            return (f"make a string of it:  show {as_argument(place.text)}",)
         if is_sequence(prune(one)) and not is_sequence(prune(other)):
             item = f"[{place.text}]" if type(prune(one)) is ty.Arr else f"[{place.text};]"
             return (f"one element is put in brackets:  {item}",)
         if is_sequence(prune(one)):
             break
     return ()
-
-
-def brackets(text: str) -> str:
-    return text if re.fullmatch(r"[\w.]+|\(.*\)|\[.*\]", text, re.DOTALL) else f"({text})"
 
 
 def stretched(clash: Clash) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from dpl.core.walk import subterms
 from dpl.diagnostics import Diagnostic
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.parts import Why, phrase, printer, taken_apart
+from dpl.types.messages.parts import Why, as_argument, phrase, printer, taken_apart
 from dpl.types.rules.counts import extent, inner_size_of, size_of
 from dpl.types.rules.expressions import elements
 from dpl.types.rules.indentation import STEPS, ends_at_semicolon
@@ -186,8 +186,7 @@ def several(t: Type, text: str) -> str:
     if type(t) is ty.Arr and prune(t.elem) == ty.BOOL:
         return "what fulfils a condition:  filter (fun x -> ...) xs  or  [for i < length xs when ... -> xs[i]]"
     if type(t) is ty.Arr:
-        places = text if text.isidentifier() or text[:1] == "[" else f"({text})"
-        return f"elements at several places:  gather xs {places}"
+        return f"elements at several places:  gather xs {as_argument(text)}"
     return "a dimension of size 1 is made by brackets:  [xs]" if text == "None" else ""
 
 

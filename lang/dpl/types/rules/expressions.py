@@ -13,7 +13,7 @@ from dpl.node import replace
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import table
-from dpl.types.messages.parts import Why, printer
+from dpl.types.messages.parts import Why, as_argument, printer
 from dpl.types.rules import formats
 from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import Arg, apply, find_primitive, primitive
@@ -160,7 +160,7 @@ def by_elements(cx: Context, e: tree.Binary, left: Type) -> str:
     if len(dimensions(left)[0]) != 1 or kind_given(cx, e.right) not in (NUMBER, *NUMBERS):
         return ""
     xs, bound = e.left.span.text, e.right.span.text
-    return f"`{e.op}` compares whole values; each element:  map (fun x -> x {e.op} {bound}) {xs}"
+    return f"`{e.op}` compares whole values; each element:  map (fun x -> x {e.op} {bound}) {as_argument(xs)}"
 
 
 def power(cx: Context, e: tree.Binary) -> term.Term:
