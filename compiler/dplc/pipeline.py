@@ -144,7 +144,7 @@ STAGES = (
     Stage("join", FLAT, "a Par that keeps what another one reads at the same points becomes part of it",
           "dplc.passes.parallel.join:join"),
     Stage("columns", FLAT, "what innermost loops read and add to lies side by side: columns in place of rows",
-          "dplc.passes.parallel.columns:columns"),
+          "dplc.passes.layout.columns:columns"),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
           "dplc.passes.simplify.nan_guards:branch_on_nan_guards"),
     Stage("recursion_unrolling", FLAT, "small functions that call themselves several times have these calls inline",

@@ -27,7 +27,7 @@ from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with_binds, with_blocks, with_rhs
 from dplc.narrow import expect_type
-from dplc.passes.parallel.nests import with_nests
+from dplc.passes.inversion.nests import with_nests
 from dplc.passes.simplify.purity import HERE, droppable
 
 

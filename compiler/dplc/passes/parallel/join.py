@@ -36,8 +36,8 @@ from dplc.flat.walk import (
     with_rhs,
 )
 from dplc.narrow import expect_type
+from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.common_work import CommonWork, computed_once
-from dplc.passes.parallel.invert import inverted
 from dplc.passes.simplify.purity import droppable, natural
 
 NEAR = 64  # so many bindings before a Par are searched for another one with common work

@@ -18,7 +18,7 @@ from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.types import of_rank
 from dplc.flat.walk import bound_inside, names, rhs_mentions
-from dplc.passes.parallel.scattered import is_in
+from dplc.passes.inversion.scattered import is_in
 
 
 @node

@@ -31,9 +31,9 @@ from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import bound_inside, every, names, rhs_mentions, with_body
 from dplc.narrow import expect_type
-from dplc.passes.parallel.nests import with_nests
-from dplc.passes.parallel.own_additions import kept_at_own
-from dplc.passes.parallel.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
+from dplc.passes.inversion.nests import with_nests
+from dplc.passes.inversion.own_additions import kept_at_own
+from dplc.passes.inversion.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
 
 
 def inverted(fn: f.Fn, supply: f.Supply) -> f.Fn:
@@ -126,7 +126,7 @@ class _Inverter:
         """The sums in place of a Par, which is parted if it cannot be inverted as it is."""
         if scatters(par) and (made := self.whole(bind, par)) is not None:
             return made
-        from dplc.passes.parallel.fission import parted  # few programs need it
+        from dplc.passes.inversion.fission import parted  # few programs need it
 
         parts = parted(bind, par, self.lengths, self.supply)
         made = None if parts is None else self.sums(parts.adds, expect_type(f.Par, parts.adds.rhs))
@@ -136,8 +136,8 @@ class _Inverter:
 
     def kept(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A stencil whose additions under conditions, or of what is much to compute, are kept first."""
-        from dplc.passes.parallel.kept_additions import kept_first
-        from dplc.passes.parallel.stencils import stencil
+        from dplc.passes.inversion.kept_additions import kept_first
+        from dplc.passes.inversion.stencils import stencil
 
         parts = kept_first(bind, par, self.affine, self.supply)
         if parts is None:
@@ -149,7 +149,7 @@ class _Inverter:
     def whole(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         if (made := self.nest(bind, par)) is not None:
             return made
-        from dplc.passes.parallel.stencils import stencil
+        from dplc.passes.inversion.stencils import stencil
 
         done, made = stencil(bind, par, self.affine, self.supply, self.shared)
         if not done or len(done) == len(par.outs):

@@ -11,7 +11,7 @@ from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import rhs_mentions
-from dplc.passes.parallel.zeros import gives_zero
+from dplc.passes.inversion.zeros import gives_zero
 from dplc.passes.simplify.purity import droppable
 
 MOST = 16  # operations of a point, which is computed again for each of its places

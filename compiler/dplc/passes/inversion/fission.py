@@ -25,7 +25,7 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, mentions, rhs_mentions
 from dplc.narrow import expect_type
-from dplc.passes.parallel.scattered import Unfit
+from dplc.passes.inversion.scattered import Unfit
 from dplc.passes.simplify.purity import droppable, natural
 
 MOST = 8  # numbers of a point that are kept

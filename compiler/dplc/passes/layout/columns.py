@@ -27,8 +27,8 @@ from dplc.flat.build import Binds, Builder, block_of, integer
 from dplc.flat.copy import Renamed
 from dplc.flat.types import elem_of
 from dplc.flat.walk import blocks, supply_for, with_binds, with_body, with_inner
-from dplc.passes.parallel.invariants import computed_once
-from dplc.passes.parallel.strides import Column, Lengths, Nest, Sums
+from dplc.passes.layout.invariants import computed_once
+from dplc.passes.layout.strides import Column, Lengths, Nest, Sums
 from dplc.passes.simplify.purity import HERE
 
 MANY = 256  # columns of a nest, at most

@@ -31,7 +31,7 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound_inside, names, rhs_mentions
-from dplc.passes.parallel.scattered import Loop, Unfit, is_in
+from dplc.passes.inversion.scattered import Loop, Unfit, is_in
 from dplc.passes.simplify.purity import HERE, droppable
 
 SITES, MOST = 16, 96  # of an accumulator, and operations that its places compute, at most

@@ -21,8 +21,8 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, of_rank, rank_of
 from dplc.flat.walk import bound_inside, names, rhs_mentions
-from dplc.passes.parallel.fission import Parts
-from dplc.passes.parallel.scattered import Unfit, is_in
+from dplc.passes.inversion.fission import Parts
+from dplc.passes.inversion.scattered import Unfit, is_in
 from dplc.passes.simplify.purity import droppable
 
 MOST = 16  # numbers that a point keeps

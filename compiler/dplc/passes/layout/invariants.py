@@ -21,7 +21,7 @@ from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier, Renamed
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, bound_inside, mentions, names
-from dplc.passes.parallel.strides import is_long
+from dplc.passes.layout.strides import is_long
 from dplc.passes.simplify.purity import pure, takes_over
 
 
