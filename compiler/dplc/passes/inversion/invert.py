@@ -29,11 +29,14 @@ from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import bound_inside, every, names, rhs_mentions, with_body
+from dplc.flat.walk import every, names, rhs_mentions, with_body
 from dplc.narrow import expect_type
+from dplc.passes.inversion.equal_lengths import counts_of_lengths
 from dplc.passes.inversion.nests import with_nests
 from dplc.passes.inversion.own_additions import kept_at_own
 from dplc.passes.inversion.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
+
+Done = tuple[set[int], list[f.Bind]]  # the accumulators that are done in another way, by their numbers, and this way
 
 
 def inverted(fn: f.Fn, supply: f.Supply) -> f.Fn:
@@ -54,28 +57,6 @@ def of_enclosing(body: f.Block) -> Iterator[str]:
     for bind in every(body):
         if isinstance(bind.rhs, f.Par):
             yield from names([out.target for out in bind.rhs.outs if out.target is not None])
-
-
-def counts_of_lengths(par: f.Par, affine: Affine) -> dict[str, f.Atom]:
-    """The counts of loops that add at their index and a constant, by the lengths of what they add to, where it is not
-    known whether both are equal."""
-    inside, counts = {var.name for var in bound_inside(par)}, {index.name: count for index, count in par.space}
-    found: dict[str, f.Atom] = {}
-    for bind in every(par.body):
-        affine.define(bind)
-        match bind.rhs:
-            case f.Par(space):
-                counts |= {index.name: count for index, count in space}
-            case f.Op("acc_index", (_, _, *rest)) as op if len(rest) == 2 * op.attr("rank"):
-                for length, place in zip(rest, rest[op.attr("rank") :], strict=False):
-                    at = [counts[str(term)] for term in affine.sum(place) if term in counts]
-                    if len(at) == 1 and isinstance(length, f.Var) and inside.isdisjoint(names((length, at[0]))):
-                        sums = [affine.sum(atom) for atom in (length, at[0])]
-                        if sums[0] != sums[1] and all(list(total.values()) == [1] for total in sums):
-                            found[length.name] = at[0]
-            case _:
-                pass
-    return found
 
 
 def scatters(par: f.Par) -> bool:
@@ -137,34 +118,42 @@ class _Inverter:
     def kept(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A stencil whose additions under conditions, or of what is much to compute, are kept first."""
         from dplc.passes.inversion.kept_additions import kept_first
-        from dplc.passes.inversion.stencils import stencil
 
         parts = kept_first(bind, par, self.affine, self.supply)
         if parts is None:
             return None
         adds = expect_type(f.Par, parts.adds.rhs)
-        done, made = stencil(parts.adds, adds, self.affine, self.supply, self.shared)
+        done, made = self.stencil(parts.adds, adds)
         return [parts.keeps, *made] if len(done) == len(adds.outs) else None
 
     def whole(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
-        if (made := self.nest(bind, par)) is not None:
-            return made
+        for way in (self.nest, self.stencil, self.interchange):
+            done, made = way(bind, par)
+            if len(done) == len(par.outs):
+                return made
+            if done:
+                rest = without(bind, done)
+                return [*(self.sums(rest, expect_type(f.Par, rest.rhs)) or [rest]), *made]
+        return None
+
+    def stencil(self, bind: f.Bind, par: f.Par) -> Done:
         from dplc.passes.inversion.stencils import stencil
 
-        done, made = stencil(bind, par, self.affine, self.supply, self.shared)
-        if not done or len(done) == len(par.outs):
-            return made or None
-        rest = without(bind, done)
-        return [*(self.sums(rest, expect_type(f.Par, rest.rhs)) or [rest]), *made]
+        return stencil(bind, par, self.affine, self.supply, self.shared)
 
-    def nest(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+    def interchange(self, bind: f.Bind, par: f.Par) -> Done:
+        from dplc.passes.inversion.interchange import interchanged
+
+        return interchanged(bind, par, self.affine, self.supply)
+
+    def nest(self, bind: f.Bind, par: f.Par) -> Done:
         try:
             points = Points(par, self.affine)
         except Unfit:
-            return None
+            return set(), []
         sums = {k: one for k in range(len(par.outs)) if (one := gathered(points, k)) is not None}
         if not any(one.pays() for one in sums.values()):
-            return None
+            return set(), []
         b = Builder(self.supply)
         for k, one in sums.items():
             var, target = bind.vars[k], par.outs[k].target
@@ -175,8 +164,7 @@ class _Inverter:
                 b.binds[-1] = f.Bind((var,), last.rhs)
             else:
                 b.binds.append(f.Bind((var,), f.Op("acc_add", (target, made))))
-        rest = [without(bind, set(sums))] if len(sums) < len(par.outs) else []
-        return [*rest, *block_of(b.binds, ()).binds]
+        return set(sums), list(block_of(b.binds, ()).binds)
 
 
 def without(bind: f.Bind, gone: set[int]) -> f.Bind:

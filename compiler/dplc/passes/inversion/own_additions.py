@@ -23,11 +23,11 @@ from dplc.passes.inversion.scattered import is_in
 
 @node
 class Level:
-    """A Par of a nest that hands an accumulator on: the number of its out, and of the binding that adds to it."""
+    """A Par of a nest that hands an accumulator on: the number of its out, and of the bindings that add to it."""
 
     par: f.Par
     out: int
-    at: int
+    chain: tuple[int, ...]
 
 
 @node
@@ -54,8 +54,14 @@ def kept_at_own(
 
 def found(par: f.Par, k: int, affine: Affine) -> Own | None:
     """Accumulator number `k`, if each point of the nest adds to its own place only."""
+    chain = handed_down(par, k)
+    return chain and own_places(*chain, affine, {var.name for var in bound_inside(par)})
+
+
+def handed_down(par: f.Par, k: int) -> tuple[list[Level], list[f.Op]] | None:
+    """The levels that hand accumulator number `k` down, and what the innermost one adds; None if it is used
+    otherwise."""
     levels: list[Level] = []
-    inside = {var.name for var in bound_inside(par)}
     while True:
         acc = par.outs[k].acc
         if acc is None or par.ordered:
@@ -63,12 +69,13 @@ def found(par: f.Par, k: int, affine: Affine) -> Own | None:
         chain = uses(par.body, acc, k)
         if chain is None:
             return None
-        levels.append(Level(par, k, chain[0]))
-        match par.body.binds[chain[0]].rhs:
+        levels.append(Level(par, k, tuple(chain)))
+        ops = [par.body.binds[at].rhs for at in chain]
+        match ops[0]:
             case f.Par(outs=outs) as inner if len(chain) == 1:
                 par, k = inner, [out.target for out in outs].index(acc)
-            case f.Op("acc_index"):
-                return own_places(levels, [par.body.binds[at].rhs for at in chain], affine, inside)
+            case f.Op():
+                return levels, [op for op in ops if isinstance(op, f.Op)]
             case _:
                 return None
 
@@ -89,14 +96,12 @@ def uses(body: f.Block, acc: f.Var, k: int) -> list[int] | None:
     return found if found and body.results.count(acc) == 1 and body.results[k] == acc else None
 
 
-def own_places(levels: list[Level], ops: list[f.Rhs], affine: Affine, inside: set[str]) -> Own | None:
+def own_places(levels: list[Level], ops: list[f.Op], affine: Affine, inside: set[str]) -> Own | None:
     """What these operations of the innermost level add, if all of them do at the indices of the nest."""
     space = [dimension for level in levels for dimension in level.par.space]
     values: list[f.Atom] = []
     dims: tuple[f.Atom, ...] = ()
     for op in ops:
-        if not isinstance(op, f.Op) or op.op != "acc_index":
-            return None
         _, value, *rest = op.args
         values.append(value)
         rank = len(space)
@@ -128,7 +133,8 @@ def keeping(
     acc = par.outs[level.out].acc
     assert acc is not None
     if rest:
-        bind = body.binds[level.at]
+        (at,) = level.chain
+        bind = body.binds[at]
         inner = bind.rhs
         assert isinstance(inner, f.Par)
         made = keeping(inner, tuple(rest), own, target, supply)
@@ -136,7 +142,7 @@ def keeping(
         kept: f.Atom = f.Var(supply.fresh(acc.name), of_rank(own.values[0].ty, depth))
         assert isinstance(kept, f.Var)
         variables = tuple([kept if k == rest[0].out else var for k, var in enumerate(bind.vars)])
-        binds = [*body.binds[: level.at], f.Bind(variables, made), *body.binds[level.at + 1 :]]
+        binds = [*body.binds[: at], f.Bind(variables, made), *body.binds[at + 1 :]]
     else:
         binds, kept = added(body, own, acc, target, supply)
     results = tuple([kept if k == level.out else x for k, x in enumerate(body.results)])

@@ -1,0 +1,199 @@
+"""Loop interchange: loops that tell no place of an accumulator are summed over inside those that do.
+
+    c' = par i < n to add (c) {                       c' = par d < q to add (c) {
+      par d < q to add (c) {                            s, t = for i < n state (s = 0, t = 0) {
+        x = index g i; y = index a d i          =>        x = index g i; y = index a d i
+        z = mul x y; w = mul x x                          s + mul x y, t + mul x x }
+        c1 = acc_index c z q 2 d 0                      c1 = acc_index c s q 2 d 0
+        acc_index c1 w q 2 d 1 } }                      acc_index c1 t q 2 d 1 }
+
+This is the gradient of weights whose sums were written out, such as those of a convolution of three by three.  The sums
+are in registers then, and the additions few.  It is not done if much would be computed again, or if the sums would read
+an array across its rows.  Where the sums have no points, nothing is added: the places may not be there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+from dpl.node import node, replace
+
+from dplc.flat import term as f
+from dplc.flat.affine import ONE, Affine
+from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.copy import Copier
+from dplc.flat.walk import bound_inside, names, rhs_mentions
+from dplc.narrow import expect_type
+from dplc.passes.inversion.fission import is_cheap
+from dplc.passes.inversion.own_additions import handed_down
+from dplc.passes.inversion.scattered import MOST, Loop, Unfit
+from dplc.passes.simplify.purity import HERE, droppable
+
+
+def interchanged(
+    bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply
+) -> tuple[set[int], list[f.Bind]]:  # fmt: skip
+    """The numbers of the accumulators of a nest that are added to in other nests, and these."""
+    done, made = set[int](), list[f.Bind]()
+    for k, var in enumerate(bind.vars):
+        try:
+            made += _Interchange(par, k, affine).write(var, supply)
+        except Unfit:
+            continue
+        done.add(k)
+    return done, made
+
+
+Atoms = tuple[f.Atom, ...]
+
+
+@node
+class Step:
+    """A binding of a nest, and the indices of the loops around it."""
+
+    bind: f.Bind
+    around: frozenset[str]
+
+
+class _Interchange:
+    """An accumulator of a nest: the loops that tell its places, those that are `summed`, and what both need."""
+
+    def __init__(self, par: f.Par, k: int, affine: Affine) -> None:
+        chain = handed_down(par, k)
+        if chain is None:
+            raise Unfit
+        levels, self.ops = chain
+        self.affine, self.out = affine, par.outs[k]
+        self.inside = {var.name for var in bound_inside(par)}
+        loops = [Loop(*dimension) for level in levels for dimension in level.par.space]
+        self.outside(loop.count for loop in loops)
+        self.steps = composed([(level.par, level.chain) for level in levels])
+        for step in self.steps:
+            affine.define(step.bind)
+        told = self.told({loop.index.name for loop in loops})
+        self.placed = [loop for loop in loops if loop.index.name in told]
+        self.summed = [loop for loop in loops if loop.index.name not in told]
+        if not self.summed or not told or loops[: len(told)] == self.placed:
+            raise Unfit
+        self.needed = self.slice()
+        self.check(told)
+
+    def outside(self, atoms: Iterable[f.Atom]) -> None:
+        if not self.inside.isdisjoint(names(tuple(atoms))):
+            raise Unfit
+
+    def told(self, indices: set[str]) -> set[str]:
+        """The indices of the loops that tell a place, which must be the same for all."""
+        found: list[set[str]] = []
+        for op in self.ops:
+            rank = op.attr("rank")
+            self.outside(op.args[2 : 2 + rank])
+            terms = {term for at in op.args[2 + rank :] for term in self.affine.sum(at) if term != ONE}
+            if any((term[0] if isinstance(term, tuple) else term) in self.inside - indices for term in terms):
+                raise Unfit
+            found.append({str(term) for term in terms if term in indices})
+        if any(one != found[0] for one in found):
+            raise Unfit
+        return found[0]
+
+    def slice(self) -> list[Step]:
+        """The bindings that the values and places need."""
+        wanted = set(names([atom for op in self.ops for atom in op.args[1:]]))
+        needed: list[Step] = []
+        for step in reversed(self.steps):
+            if not wanted.isdisjoint([var.name for var in step.bind.vars]):
+                wanted.update(rhs_mentions(step.bind.rhs))
+                needed.append(step)
+        return needed[::-1]
+
+    def check(self, told: set[str]) -> None:
+        """What moves must not fail, and what is done more often than before must be cheap."""
+        again = [step.bind.rhs for step in self.needed if not told <= step.around]
+        if len(again) > MOST or not all(map(is_cheap, again)):
+            raise Unfit
+        for step in self.needed:
+            rhs = step.bind.rhs
+            if not droppable(rhs) or (isinstance(rhs, f.Op) and rhs.attr("unchecked") == HERE):
+                raise Unfit
+            if isinstance(rhs, f.Op) and rhs.op == "index" and self.is_across(rhs, told):
+                raise Unfit
+
+    def is_across(self, read: f.Op, told: set[str]) -> bool:
+        """True if the sums read along another dimension than the last one."""
+        *before, last = [self.affine.sum(at).keys() for at in read.args[1:]]
+        summed = {loop.index.name for loop in self.summed}
+        return summed.isdisjoint(last) and not told.isdisjoint(last) and any(summed & at for at in before)
+
+    # ---- the code
+
+    def write(self, var: f.Var, supply: f.Supply) -> list[f.Bind]:
+        """The bindings of the accumulator after the nest."""
+        levels = self.levels()
+        zeros = tuple([f.Const(0.0, op.args[1].ty) for op in self.ops])
+        sums = self.sums(levels[1:], self.summed, zeros, supply)
+        acc = self.out.acc
+        assert acc is not None and self.out.target is not None
+        body = [*levels[0], sums]
+        for op, total in zip(self.ops, sums.vars, strict=True):
+            after = f.Var(supply.fresh(acc.name), acc.ty)
+            body.append(f.Bind((after,), replace(op, args=(acc, total, *op.args[2:]))))
+            acc = after
+        space = tuple([(loop.index, loop.count) for loop in self.placed])
+        nest = f.Par(space, f.Block(tuple(body), (acc,)), (self.out,))
+        (one,) = Copier(supply, {}).binds((f.Bind((var,), nest),))
+        return self.where_summed(var, one, supply)
+
+    def levels(self) -> list[list[f.Bind]]:
+        """What is needed, in the outermost loop that has all that it depends on: in the points of a place, or in one of
+        the loops of the sums."""
+        depth = {loop.index.name: number for number, loop in enumerate(self.summed, 1)}
+        levels: list[list[f.Bind]] = [[] for _ in range(len(depth) + 1)]
+        for step in self.needed:
+            level = max((depth.get(name, 0) for name in rhs_mentions(step.bind.rhs)), default=0)
+            depth |= dict.fromkeys([var.name for var in step.bind.vars], level)
+            levels[level].append(step.bind)
+        return levels
+
+    def sums(self, levels: list[list[f.Bind]], loops: list[Loop], starts: Atoms, supply: f.Supply) -> f.Bind:
+        """Loops that sum, with what is in each of them."""
+
+        def fresh() -> tuple[f.Var, ...]:
+            return tuple([f.Var(supply.fresh("sum"), start.ty) for start in starts])
+
+        (level, *inner), (loop, *others), state = levels, loops, fresh()
+        if others:
+            last = self.sums(inner, others, state, supply)
+            block = f.Block((*level, last), last.vars)
+        else:
+            after, added = fresh(), zip(state, [op.args[1] for op in self.ops], strict=True)
+            adds = [f.Bind((var,), f.Op("acc_add", pair)) for var, pair in zip(after, added, strict=True)]
+            block = f.Block((*level, *adds), after)
+        return f.Bind(fresh(), f.For(loop.index, loop.count, state, starts, block))
+
+    def where_summed(self, var: f.Var, one: f.Bind, supply: f.Supply) -> list[f.Bind]:
+        """The nest where the sums have points."""
+        b = Builder(supply)
+        some = reduce(lambda a, c: b.op("and", (a, c)), [b.op("gt", (loop.count, integer(0))) for loop in self.summed])
+        assert self.out.target is not None
+        arms = f.Block((one,), one.vars), f.Block((), (self.out.target,))
+        return [*block_of(b.binds, ()).binds, f.Bind((var,), f.If(some, *arms))]
+
+
+def composed(levels: Iterable[tuple[f.Par, Iterable[int]]]) -> list[Step]:
+    """The bindings of a nest, but those numbered, which hand the accumulator on; elements of rows are elements of the
+    array."""
+    rows: dict[str, f.Op] = {}
+    around = frozenset[str]()
+    steps: list[Step] = []
+    for par, chain in levels:
+        around |= {index.name for index, _ in par.space}
+        for bind in (bind for at, bind in enumerate(par.body.binds) if at not in chain):
+            if isinstance(bind.rhs, f.Op) and bind.rhs.op == "index":
+                array, *at = bind.rhs.args
+                row = rows.get(array.name) if isinstance(array, f.Var) else None
+                if row is not None and row.attrs == bind.rhs.attrs:
+                    bind = f.Bind(bind.vars, replace(row, args=(*row.args, *at)))
+                rows[bind.vars[0].name] = expect_type(f.Op, bind.rhs)
+            steps.append(Step(bind, around))
+    return steps
