@@ -28,7 +28,7 @@ from dplc.narrow import expect_type
 from dplc.passes.inversion.fission import is_cheap
 from dplc.passes.inversion.own_additions import handed_down
 from dplc.passes.inversion.scattered import MOST, Loop, Unfit
-from dplc.passes.simplify.purity import HERE, droppable
+from dplc.passes.simplify.purity import HERE, droppable, natural
 
 
 def interchanged(
@@ -173,8 +173,11 @@ class _Interchange:
 
     def where_summed(self, var: f.Var, one: f.Bind, supply: f.Supply) -> list[f.Bind]:
         """The nest where the sums have points."""
+        counts = [loop.count for loop in self.summed if loop.count == integer(0) or not natural(loop.count)]
+        if not counts:
+            return [f.Bind((var,), one.rhs)]
         b = Builder(supply)
-        some = reduce(lambda a, c: b.op("and", (a, c)), [b.op("gt", (loop.count, integer(0))) for loop in self.summed])
+        some = reduce(lambda a, c: b.op("and", (a, c)), [b.op("gt", (count, integer(0))) for count in counts])
         assert self.out.target is not None
         arms = f.Block((one,), one.vars), f.Block((), (self.out.target,))
         return [*block_of(b.binds, ()).binds, f.Bind((var,), f.If(some, *arms))]
