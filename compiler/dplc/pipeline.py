@@ -136,7 +136,7 @@ STAGES = (
     Stage("fold_transposes", FLAT, "products read transposed operands as they are",
           "dplc.passes.arrays.fold_transposes:fold_transposes"),
     Stage("accumulate", FLAT, "what is only added to an accumulator is added as it is computed",
-          "dplc.passes.arrays.accumulate:accumulate"),
+          "dplc.pipeline:run_accumulate", True),
     Stage("bounds", FLAT, "indices that are in bounds are not checked", "dplc.passes.arrays.bounds:bounds"),
     Stage("fuse", FLAT, "elementwise operations become single loops", "dplc.passes.arrays.fuse:fuse"),
     Stage("parallel", FLAT, "loops whose steps have no order become a Par: comprehensions, sums, accumulators",
@@ -237,6 +237,12 @@ def run_differentiate(program: Any) -> Any:
     from dplc.ad.differentiate import differentiate
 
     return differentiate(program)
+
+
+def run_accumulate(program: Any, context: Context) -> Any:
+    from dplc.passes.arrays.accumulate import accumulate
+
+    return accumulate(program, late=not context.device)  # a device adds an outer product at once
 
 
 def run_sweeps(program: Any, context: Context) -> Any:
