@@ -5,14 +5,14 @@
       u = reshape v p 1                          x2 = acc_index x v SOME p k
       t = reshape w q 1                 =>       y2 = acc_index y w SOME q k
       c = matmul_acc tb=true c u t               k2 = add k 1
-      yield c }                                  if k2 = SOME { c2 = matmul_acc ta=true c x2 y2
+      yield c }                                  if k2 >= SOME { c2 = matmul_acc ta=true c x2 y2
                                                                 yield c2, null, null, 0 }
                                                          else { yield c, x2, y2, k2 } }
                                                c' = if k1 > 0 { the same with the first k1 rows } else { yield c1 }
 
 The gradient of weights that a loop multiplies with its state comes like this.  An outer product reads and writes all of
 the matrix, for one multiplication each; a product of matrices does so once for all rows that were collected (delayed
-rank-one updates).  The additions may be in branches.
+rank-one updates).  The additions may be in branches, and a step may have several: then there is room for more rows.
 """
 
 from __future__ import annotations
@@ -115,6 +115,8 @@ class _Delayed:
         assert isinstance(loop, f.For)
         self.bind, self.loop, self.k, self.columns = bind, loop, k, columns
         self.b = Builder(supply)
+        steps = sum(outer_product(inner.rhs, columns) is not None for inner in every(loop.body))
+        self.room = integer(SOME + steps - 1)  # of the rows: a step may add several times, and they are asked after it
         self.attrs: set[tuple[tuple[str, object], ...]] = set()
 
     def written(self) -> tuple[f.Bind, list[f.Bind]]:
@@ -219,7 +221,7 @@ class _Delayed:
 
     def row(self, rows: f.Atom, one: Factor, count: f.Atom) -> f.Var:
         vector, length = one.of or self.vector(one)
-        added = f.Op("acc_index", (rows, vector, integer(SOME), length, count), (("rank", 2),))
+        added = f.Op("acc_index", (rows, vector, self.room, length, count), (("rank", 2),))
         return self.b.one(added, rows.ty, "rows")
 
     def vector(self, one: Factor) -> tuple[f.Atom, f.Atom]:
