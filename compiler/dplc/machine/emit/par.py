@@ -414,6 +414,9 @@ class _Nest:
             else:
                 total_ = [totals[k]] if k in totals else last[self.part(k)]
                 values += self.alone(k, total_) if self.values[k][0].kept else total_
+        for k in self.in_rows:
+            if (unused := self.values[k][0].target) is not None:
+                e.drop(unused.ty, e.value(unused))
         for k, target in self.targets.items():
             same = e.w.let(f"icmp eq ptr {target.owner}, {self.kept[k].owner}")
             owner = e.w.let(f"select i1 {same}, ptr null, ptr {target.owner}")
