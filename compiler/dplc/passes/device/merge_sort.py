@@ -6,6 +6,8 @@ McColl and Bader 2012).  All keys differ.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 
@@ -58,15 +60,23 @@ def _of_left(
 ) -> f.Var:  # fmt: skip
     """How many of the first `rank` keys are in the left run."""
     first = b.op("max", (integer(0), b.op("sub", (rank, sizes[1]))))
+
+    def less(mid: f.Var) -> f.Var:
+        there = b.op("sub", (b.op("sub", (rank, mid)), integer(1)))
+        keys = [b.op("index", (runs, b.op("add", pair)), unchecked=True) for pair in ((left, mid), (right, there))]
+        return b.op("lt", (keys[0], keys[1]))
+
+    return bisect(b, first, b.op("min", (rank, sizes[0])), less)
+
+
+def bisect(b: Builder, first: f.Atom, last: f.Atom, less: Callable[[f.Var], f.Var]) -> f.Var:
+    """The first of some numbers for which `less` does not hold, by binary search."""
     low, high = b.var("low", f.I64), b.var("high", f.I64)
     with b.inside() as binds:
         cond = block_of(binds, (b.op("lt", (low, high)),))
     with b.inside() as binds:
         mid = b.op("shift_right", (b.op("add", (low, high)), integer(1)))
-        there = b.op("sub", (b.op("sub", (rank, mid)), integer(1)))
-        keys = [b.op("index", (runs, b.op("add", pair)), unchecked=True) for pair in ((left, mid), (right, there))]
-        less = b.op("lt", (keys[0], keys[1]))
-        up = b.op("select", (less, b.op("add", (mid, integer(1))), low))
-        body = block_of(binds, (up, b.op("select", (less, high, mid))))
-    loop = f.While((low, high), (first, b.op("min", (rank, sizes[0]))), cond, body)
-    return b.bind(loop, (f.I64, f.I64), "x")[0]
+        test = less(mid)
+        up = b.op("select", (test, b.op("add", (mid, integer(1))), low))
+        body = block_of(binds, (up, b.op("select", (test, high, mid))))
+    return b.bind(f.While((low, high), (first, last), cond, body), (f.I64, f.I64), "first")[0]

@@ -13,6 +13,7 @@ copies for groups of points (`kernels.py`), which many threads can add to where 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from dpl.node import node, replace
 
@@ -22,13 +23,15 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.row import Dim
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import bound_inside, mentions, supply_for, with_binds, with_body, with_inner
+from dplc.narrow import expect_type
 from dplc.passes.device.array_sums import called_by_points
 from dplc.passes.device.kernels import LEAST_GROUPS, ROOM, Devices, Made
-from dplc.passes.device.merge_sort import SORTED, merge_sort
+from dplc.passes.device.merge_sort import SORTED, bisect, merge_sort
 from dplc.passes.device.tiled_scan import unless
 
 MOST = ROOM // LEAST_GROUPS  # elements of an array that has enough copies
-MOST_KEYS = 1 << 31  # places, and points: a key has 64 bits
+MOST_KEYS = 1 << 31  # places, and numbers to add: a key has 64 bits
+MOST_NUMBERS = 32  # that a point adds to an array
 
 
 def sorted_adds(program: f.Program) -> f.Program:
@@ -46,14 +49,24 @@ def sorted_adds(program: f.Program) -> f.Program:
 
 @node
 class Addition:
-    """What each point adds: a number, or a row of numbers, at a place.  `bind` is the addition; a row that an inner Par
-    adds, element by element, is what `row` keeps."""
+    """What each point adds: some numbers, each at a place of its own, or one row of numbers.  `gone` are the variables
+    of the accumulator; `row` is the Par that keeps a row which a point adds element by element."""
 
     made: Made
-    bind: f.Bind
-    place: tuple[f.Atom, ...]
-    value: f.Atom
+    gone: tuple[f.Var, ...]
+    places: tuple[tuple[f.Atom, ...], ...]
+    values: tuple[f.Atom, ...]
     row: f.Par | None = None
+
+    @property
+    def count(self) -> int:
+        """The keys of a point."""
+        return len(self.values)
+
+    @property
+    def kept(self) -> int:
+        """The rank of what a point keeps."""
+        return rank_of(self.values[0].ty) if self.count == 1 else 1
 
 
 class _Walk:
@@ -95,47 +108,82 @@ def is_small(addition: Addition) -> bool:
     for dim in addition.made.dims:
         if not isinstance(dim, f.Const):
             return False
-        size *= int(dim.value)
+        size *= expect_type(int, dim.value)
     return size <= MOST
 
 
 def addition(par: f.Par, made: Made) -> Addition | None:
-    """What the points of a Par add for an out; None if that is more than one number, or one row."""
+    """What the points of a Par add for an out; None if that is neither some numbers nor a row."""
     uses, acc = Counter(mentions(par.body)), made.out.acc
-    bind = next((bind for bind in par.body.binds if bind.vars == (made.value,)), None)
-    if acc is None or bind is None or uses[acc.name] != 1 or uses[bind.vars[0].name] != 1:
+    binds = {bind.vars[0]: bind.rhs for bind in par.body.binds if len(bind.vars) == 1}
+    at, found = made.value, list[Addition]()
+    while acc is not None and at != acc:
+        rhs = binds.get(at) if isinstance(at, f.Var) and uses[at.name] == 1 else None
+        one = _one(made, at, rhs) if isinstance(at, f.Var) and rhs is not None else None
+        if one is None or rhs is None or len(found) == MOST_NUMBERS:
+            return None
+        found.append(one)
+        at = rhs.args[0] if isinstance(rhs, f.Op) else _target(rhs)
+    if acc is None or not found or uses[acc.name] != 1:
         return None
-    match bind.rhs:
-        case f.Op("acc_index"):
-            return _at(made, bind, bind.rhs, acc)
-        case f.Par(space, body, (f.Out("add", _, target, f.Var() as inner),)) if target == acc:
-            last = body.binds[-1] if body.binds else None
-            if last is None or last.vars != body.results or not isinstance(last.rhs, f.Op):
-                return None
-            if Counter(mentions(body))[inner.name] != 1 or last.rhs.op != "acc_index":
-                return None
-            one = _at(made, bind, last.rhs, inner)
-            return one and _row(one, bind.rhs, tuple([i for i, _ in space]))
+    found.reverse()
+    return found[0] if len(found) == 1 else _several(found)
+
+
+def _several(found: list[Addition]) -> Addition | None:
+    """Additions of numbers, one after the other."""
+    if any(one.kept or one.row for one in found):
+        return None
+    places = tuple([place for one in found for place in one.places])
+    values = tuple([value for one in found for value in one.values])
+    gone = tuple([x for one in found for x in one.gone])
+    return Addition(found[0].made, gone, places, values)
+
+
+def _target(rhs: f.Rhs) -> f.Atom | None:
+    """What a Par inside of the points adds to, if it does nothing else."""
+    match rhs:
+        case f.Par(outs=(f.Out("add", _, target, f.Var()),)):
+            return target
         case _:
             return None
 
 
-def _at(made: Made, bind: f.Bind, op: f.Op, acc: f.Var) -> Addition | None:
-    array, value, *rest = op.args
-    place = tuple(rest[rank_of(acc.ty) :])
-    fine = array == acc and op.attr("rank") == rank_of(acc.ty) == len(place) + rank_of(value.ty) and place
-    return Addition(made, bind, place, value) if fine else None
+def _one(made: Made, var: f.Var, rhs: f.Rhs) -> Addition | None:
+    """The addition that gives a variable."""
+    match rhs:
+        case f.Op("acc_index"):
+            return _at(made, var, rhs)
+        case f.Par(space, body, (f.Out("add", _, _, f.Var() as inner),)):
+            last = body.binds[-1] if body.binds else None
+            if last is None or last.vars != body.results or not isinstance(last.rhs, f.Op):
+                return None
+            if Counter(mentions(body))[inner.name] != 1 or last.rhs.op != "acc_index" or last.rhs.args[0] != inner:
+                return None
+            one = _at(made, var, last.rhs)
+            return one and _row(one, rhs, tuple([i for i, _ in space]))
+        case _:
+            return None
+
+
+def _at(made: Made, var: f.Var, op: f.Op) -> Addition | None:
+    _, value, *rest = op.args
+    rank = rank_of(var.ty)
+    place = tuple(rest[rank:])
+    fine = op.attr("rank") == rank == len(place) + rank_of(value.ty) and place
+    return Addition(made, (var,), (place,), (value,)) if fine else None
 
 
 def _row(one: Addition, par: f.Par, indices: tuple[f.Var, ...]) -> Addition | None:
     """The addition of a row, if the last indices of each place are those of an inner Par."""
-    place, rest = one.place[: -len(indices)], one.place[-len(indices) :]
-    own = bound_inside(par)
-    if rank_of(one.value.ty) or rest != indices or not place or any(x in own for x in place):
+    (at,), (value,) = one.places, one.values
+    place, rest = at[: -len(indices)], at[-len(indices) :]
+    own = set[f.Atom](bound_inside(par))
+    if rank_of(value.ty) or rest != indices or not place or own.intersection(place):
         return None
-    body = f.Block(par.body.binds[:-1], (one.value,))
-    row = f.Var(f"{one.bind.vars[0].name}'row", f.Arr(one.value.ty, len(indices)))
-    return Addition(one.made, one.bind, place, row, replace(par, body=body, outs=(f.Out("keep"),)))
+    row = f.Var(f"{one.gone[0].name}'row", f.Arr(value.ty, len(indices)))
+    body = f.Block(par.body.binds[:-1], (value,))
+    return Addition(one.made, one.gone, (place,), (row,), replace(par, body=body, outs=(f.Out("keep"),)))
 
 
 class SortedAdds:
@@ -175,7 +223,8 @@ class SortedAdds:
         """Tests whether the Par stays: what it adds to is small, missing, or has too many places for a key."""
         b, tests = self.b, list[f.Var]()
         if not isinstance(self.points, f.Const):
-            tests += [b.op("le", (self.points, integer(0))), b.op("gt", (self.points, integer(MOST_KEYS)))]
+            most = MOST_KEYS // max(one.count for one in self.additions.values())
+            tests += [b.op("le", (self.points, integer(0))), b.op("gt", (self.points, integer(most)))]
         small: f.Var | None = None
         for one in self.additions.values():
             if isinstance(one.made.out.target, f.Var):
@@ -189,7 +238,7 @@ class SortedAdds:
 
     def terms(self, bind: f.Bind) -> tuple[f.Par, list[f.Type]]:
         """The Par that gives keys and values in place of what it adds."""
-        b, old, gone = self.b, self.old, {one.bind.vars[0]: one for one in self.additions.values()}
+        b, old, gone = self.b, self.old, {var: one for one in self.additions.values() for var in one.gone}
         others = [k for k in range(len(old.outs)) if k not in self.additions]
         space = tuple([(b.var(i.name, f.I64), count) for i, count in old.space])
         copier = Copier(self.supply, {i.name: new for (i, _), (new, _) in zip(old.space, space, strict=True)})
@@ -198,24 +247,41 @@ class SortedAdds:
             one = gone.get(bound.vars[0]) if len(bound.vars) == 1 else None
             if one is None:
                 binds.append(bound)
-            elif one.row is not None and isinstance(one.value, f.Var):
-                binds.append(f.Bind((one.value,), one.row))
+            elif one.row is not None and isinstance(row := one.values[0], f.Var):
+                binds.append(f.Bind((row,), one.row))
         with b.inside() as points:
             b.binds += copier.binds(tuple(binds))
             point = self.row_major([i for i, _ in space], [count for _, count in space])
             results = [f.Const(True, f.BOOL), *[copier.atom(old.body.results[k]) for k in others]]
             for one in self.additions.values():
-                place = self.row_major(copier.operands(one.place), [self.dim(dim) for dim in one.made.dims])
-                results += [b.op("add", (b.op("mul", (place, self.points)), point)), copier.atom(one.value)]
+                keys = self.keys(one, point, [copier.operands(place) for place in one.places])
+                results += [self.row(keys), self.row(copier.operands(one.values))]
             body = block_of(points, results)
         outs = [old.outs[k] for k in others]
         types: list[f.Type] = [f.BOOL, *[bind.vars[k].ty for k in others]]
         for one in self.additions.values():
-            types += [f.Arr(f.I64, len(space)), f.Arr(elem_of(one.value.ty), len(space) + rank_of(one.value.ty))]
+            types.append(f.Arr(f.I64, len(space) + (one.count > 1)))
+            types.append(f.Arr(elem_of(one.values[0].ty), len(space) + one.kept))
         pairs = [f.Out("keep") for _ in range(2 * len(self.additions))]
         return f.Par(space, body, (f.Out("done"), *outs, *pairs), old.span), types
 
-    def row_major(self, indices: list[f.Atom] | tuple[f.Atom, ...], counts: list[f.Atom]) -> f.Atom:
+    def numbers(self, one: Addition) -> f.Atom:
+        """How many numbers, or rows, are added."""
+        return self.points if one.count == 1 else self.b.op("mul", (self.points, integer(one.count)))
+
+    def keys(self, one: Addition, point: f.Atom, places: list[tuple[f.Atom, ...]]) -> list[f.Atom]:
+        """The keys of a point: by place, then by the order in which the points add."""
+        b, dims, made = self.b, [self.dim(dim) for dim in one.made.dims], list[f.Atom]()
+        for k, place in enumerate(places):
+            first = b.op("mul", (self.row_major(place, dims), self.numbers(one)))
+            number = point if one.count == 1 else b.op("add", (b.op("mul", (point, integer(one.count))), integer(k)))
+            made.append(b.op("add", (first, number)))
+        return made
+
+    def row(self, atoms: Sequence[f.Atom]) -> f.Atom:
+        return atoms[0] if len(atoms) == 1 else self.b.op("array", atoms)
+
+    def row_major(self, indices: Sequence[f.Atom], counts: Sequence[f.Atom]) -> f.Atom:
         """The number of an element, by its indices."""
         number = indices[0]
         for i, count in zip(indices[1:], counts[1:], strict=False):
@@ -226,11 +292,11 @@ class SortedAdds:
 
     def sums(self, one: Addition, keys: f.Var, values: f.Var) -> f.Var:
         """The array with all that is added to it."""
-        b, points, outer = self.b, self.points, len(self.old.space)
-        lengths = [b.op("dim", (values,), k=outer + k) for k in range(rank_of(values.ty) - outer)]
-        if outer > 1:
-            keys = b.op("reshape", (keys, points), unchecked=True)
-            values = b.op("reshape", (values, points, *lengths), unchecked=True)
+        b, count, outer = self.b, self.numbers(one), len(self.old.space)
+        lengths = [b.op("dim", (values,), k=outer + k) for k in range(one.kept)] if one.count == 1 else []
+        if rank_of(keys.ty) > 1:
+            keys = b.op("reshape", (keys, count), unchecked=True)
+            values = b.op("reshape", (values, count, *lengths), unchecked=True)
         keys = b.call(SORTED, (keys,), keys.ty)
         dims = [self.dim(dim) for dim in one.made.dims]
         at = [b.var("p", f.I64) for _ in dims]
@@ -239,28 +305,30 @@ class SortedAdds:
             has = isinstance(target, f.Var)
             zero = f.Const(0.0 if f.is_float(elem_of(values.ty)) else 0, elem_of(values.ty))
             old = b.op("index", (target, *at), unchecked=True) if has else zero
-            rows = at[len(one.place) :]
-            first = b.op("mul", (self.row_major(at[: len(one.place)], dims), points))
+            rank = len(one.places[0])
+            rows = at[rank:]
+            first = b.op("mul", (self.row_major(at[:rank], dims), count))
             inside = [b.op("lt", pair) for pair in zip(rows, lengths, strict=True)]
-            total = self.total(keys, values, first, rows, inside, old)
+            total = self.total(keys, values, (first, count), rows, inside, old)
             body = block_of(inner, (total,))
         out = f.Out("keep", target=target if has else None)
         return b.one(f.Par(tuple(zip(at, dims, strict=True)), body, (out,), b.span), f.Arr(old.ty, len(dims)), "sums")
 
     def total(
-        self, keys: f.Var, values: f.Var, first: f.Var, rows: list[f.Var], inside: list[f.Var], old: f.Atom
+        self, keys: f.Var, values: f.Var, found: tuple[f.Var, f.Atom], rows: list[f.Var], inside: list[f.Var],
+        old: f.Atom,
     ) -> f.Var:  # fmt: skip
-        """What was there, with the values whose keys begin at `first`, in order."""
-        b, points = self.b, self.points
-        last = b.op("sub", (points, integer(1)))
-        start = self.search(keys, first)
+        """What was there, with the values whose keys are from `first` on, in order: `count` at most."""
+        b, (first, count) = self.b, found
+        last = b.op("sub", (count, integer(1)))
+        start = bisect(b, integer(0), count, lambda j: b.op("lt", (b.op("index", (keys, j), unchecked=True), first)))
         state = (b.var("s", old.ty), b.var("j", f.I64))
 
         def key(j: f.Var) -> f.Var:
             return b.op("sub", (b.op("index", (keys, b.op("min", (j, last))), unchecked=True), first))
 
         with b.inside() as binds:
-            more = b.op("and", (b.op("lt", (state[1], points)), b.op("lt", (key(state[1]), points))))
+            more = b.op("and", (b.op("lt", (state[1], count)), b.op("lt", (key(state[1]), count))))
             for test in inside:
                 more = b.op("and", (more, test))
             cond = block_of(binds, (more,))
@@ -269,17 +337,3 @@ class SortedAdds:
             after = (b.op("add", (state[0], value)), b.op("add", (state[1], integer(1))))
             body = block_of(binds, after)
         return b.bind(f.While(state, (old, start), cond, body), (old.ty, f.I64), "s")[0]
-
-    def search(self, keys: f.Var, first: f.Var) -> f.Var:
-        """How many keys are less than `first`: binary search."""
-        b = self.b
-        low, high = b.var("low", f.I64), b.var("high", f.I64)
-        with b.inside() as binds:
-            cond = block_of(binds, (b.op("lt", (low, high)),))
-        with b.inside() as binds:
-            mid = b.op("shift_right", (b.op("add", (low, high)), integer(1)))
-            less = b.op("lt", (b.op("index", (keys, mid), unchecked=True), first))
-            up = b.op("select", (less, b.op("add", (mid, integer(1))), low))
-            body = block_of(binds, (up, b.op("select", (less, high, mid))))
-        loop = f.While((low, high), (integer(0), self.points), cond, body)
-        return b.bind(loop, (f.I64, f.I64), "start")[0]
