@@ -17,6 +17,7 @@ import ctypes
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -103,15 +104,20 @@ class Report:
 
 
 def run(command: list[str], seconds: float, env: Mapping[str, str]) -> tuple[int, str, str]:
-    """The exit status of a command, its output and its errors."""
+    """The exit status of a command, its output and its errors.  When its time is over, what it has started ends, too:
+    it would hold the GPU, and the pipes."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=max(seconds, 1),
-                              env={**os.environ, **env}, stdin=subprocess.DEVNULL)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return 124, "", f"stopped after {seconds:.0f} s"
+        child = subprocess.Popen(command, text=True, errors="replace", start_new_session=True, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **env})  # fmt: skip
     except OSError as error:
         return 127, "", str(error)
-    return done.returncode, done.stdout, done.stderr
+    try:
+        out, told = child.communicate(timeout=max(seconds, 1))
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        return 124, "", f"stopped after {seconds:.0f} s"
+    return child.returncode, out, told
 
 
 # ---- steps

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import on_gpu
 import pytest
 from conftest import ROOT
 from stand_in import Server
@@ -98,3 +99,12 @@ def test_all_that_is_prepared(executable: Path, tmp_path: Path) -> None:
     assert made.returncode == 1 and made.stdout == report
     assert "* 1 are right" in report and "No such file" in report
     assert "WRONG: a sum" in report and "## All programs" in report
+
+
+def test_what_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    """It would hold the GPU during the next steps, and its output open."""
+    place = tmp_path / "number"
+    made = on_gpu.run(["sh", "-c", f"sleep 60 & echo $! > {place}; wait"], 1, {})
+    assert made == (124, "", "stopped after 1 s")
+    state = Path("/proc", place.read_text(encoding="utf-8").strip(), "stat")
+    assert not state.exists() or state.read_text(encoding="utf-8").split()[2] == "Z"

@@ -111,6 +111,11 @@ let f (x : float[25]) (v : float[60]) = let s = scatter x at v in dot s (s * s)
 do print (grad (f [for i < 25 -> 0.5]) [for i < 60 -> sin (float i)])
 do print (grad (fun x -> f x [for i < 60 -> 0.1]) [for i < 25 -> cos (float i)])""",
     "f32": "let xs = [for i < 90 -> f32 (sin (float i)) + f32 0.4]\ndo print (cumsum xs)",
+    "filter": "do print (filter (fun x -> x > 3) [for i < 50 -> i * i % 7])",
+    "filter none": "do print (filter (fun x -> x > 9) [for i < 20 -> i % 5])",
+    "filter all": "do print (filter (fun x -> x < 9) [for i < 30 -> i * i % 7])",
+    "filter's gradient": """
+do print (grad (fun x -> sum (filter (fun y -> y > 0.0) (x * x * x))) [for i < 40 -> cos (float i)])""",
     "ints": "do print (cumsum [for i < 50 -> i * i % 7 - 3])",
     "bytes": "do print (cumsum [for i < 50 -> u8 (i * i)])",
     "products": "do print (cumprod [for i < 50 -> 2 * i + 1])",
@@ -141,6 +146,15 @@ let at = [for i < 30 -> i * 7 % 30]
 do print (loop (s, a) = (0.0, [for _ < 30 -> 0.0]) for i < 30 do let t = s + 1.0 in (t, { a with [at[i]] = t }))""",
     "scatters of sums": AT + """
 do print (loop s = [for _ < 23 -> 1.0] for i < 60 do { s with [at[i]] = s[at[i]] * 2.0 })""",
+    "not in order": """
+let xs = [for i < 30 -> i]
+do print (loop (m, a) = (0, xs) for i < 30 do if xs[i] % 3 = 0 then (m + 2, { a with [m] = i }) else (m, a))""",
+    "other numbers": """
+let xs = [for i < 30 -> i]
+do print (loop (m, a) = (0, xs) for i < 30 do if xs[i] % 3 = 0 then (m + 1, { a with [m] = i * i }) else (m, a))""",
+    "where it lists": """
+let xs = [for i < 30 -> i]
+do print (loop (m, a) = (0, xs) for i < 30 do if a[i] % 3 = 0 then (m + 1, { a with [m] = i }) else (m, a))""",
     "float products": "do print (cumprod [for i < 30 -> 1.0 + 1.0 / float (i + 1)])",
 }  # fmt: skip
 

@@ -22,6 +22,7 @@ from dplc.passes.device.kernels import Devices
 from dplc.passes.device.last_writes import LastWrites, writes_of
 from dplc.passes.device.scan_loops import Scan, scan_of
 from dplc.passes.device.scan_tiles import Tiles
+from dplc.passes.device.selections import CountThenFill, selection_of
 from dplc.passes.device.tiled_scan import TiledScan
 
 
@@ -75,6 +76,8 @@ class _Walk:
         """What comes in place of a loop; nothing if it stays."""
         if scan := scan_of(loop):
             return self.scan(bind, scan)
+        if selection := selection_of(loop):
+            return CountThenFill(selection, self.tiles).binds(bind, self.devices)
         writes = writes_of(loop)
         return LastWrites(writes, self.tiles).binds(bind, self.devices) if writes else []
 

@@ -26,13 +26,15 @@ from dplc.passes.device.cotangent_sums import cotangent_sums
 from dplc.passes.device.kept_sums import KeptSums
 from dplc.passes.device.kernels import Devices
 from dplc.passes.device.scans import scans
+from dplc.passes.device.sorted_adds import sorted_adds
 from dplc.passes.parallel.join import Joiner, is_check, own_reads
 
 
 def sweeps(program: f.Program) -> f.Program:
     program = scans(cotangent_sums(array_sums(program)))
     supply, devices = supply_for(program), Devices(program)
-    return replace(program, fns={name: _function(fn, devices, supply) for name, fn in program.fns.items()})
+    fns = {name: _function(fn, devices, supply) for name, fn in program.fns.items()}
+    return sorted_adds(replace(program, fns=fns))
 
 
 def _function(fn: f.Fn, devices: Devices, supply: f.Supply) -> f.Fn:

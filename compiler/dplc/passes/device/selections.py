@@ -1,0 +1,126 @@
+"""Loops of the host that list the steps at which something holds, as `filter` does: a device counts, then fills.
+
+    for i < n state (m = 0, a) {            done, flags = par i < n to done, keep { c; yield if c then 1 else 0 }
+      c = ...                               counts = running sums of the flags
+      m', a' = if c                   =>    m' = the last of them
+        then m + 1, update a i m            a' = par p < dim a to keep in a { the first step whose count is
+        else m, a                                                             more than p if p < m', else a[p] }
+      yield m', a' }
+
+The numbers of the list are whole, so they are the same in any order.  Without a device the loop remains.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dpl.node import node
+
+from dplc.flat import term as f
+from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.copy import Copier
+from dplc.flat.walk import mentions, rhs_mentions
+from dplc.passes.device.kernels import Devices
+from dplc.passes.device.merge_sort import bisect
+from dplc.passes.device.scan_tiles import Tiles
+from dplc.passes.device.tiled_scan import unless
+from dplc.passes.simplify.purity import droppable
+
+PLACES = f.Arr(f.I64, 1)
+
+
+@node
+class Selection:
+    """Such a loop: `binds` compute the condition, `count` and `places` are the numbers of its state variables."""
+
+    loop: f.For
+    binds: tuple[f.Bind, ...]
+    cond: f.Atom
+    count: int
+    places: int
+
+
+def selection_of(loop: f.For) -> Selection | None:
+    """The loop as a selection; None if it is none."""
+    types, binds = [var.ty for var in loop.state], loop.body.binds
+    if sorted(map(str, types)) != sorted(map(str, (f.I64, PLACES))) or loop.collect or not binds:
+        return None
+    count, places = types.index(f.I64), types.index(PLACES)
+    last, rest = binds[-1], binds[:-1]
+    if not isinstance(last.rhs, f.If) or last.vars != loop.body.results or loop.inits[count] != integer(0):
+        return None
+    names = {var.name for var in loop.state}
+    if any(names.intersection(rhs_mentions(bind.rhs)) or not droppable(bind.rhs) for bind in rest):
+        return None
+    found = Selection(loop, rest, last.rhs.cond, count, places)
+    return found if last.rhs.else_ == f.Block((), tuple(loop.state)) and _lists(found, last.rhs.then) else None
+
+
+def _lists(selection: Selection, then: f.Block) -> bool:
+    """True if an arm puts the step at the end of the list."""
+    loop, made = selection.loop, {bind.vars[0]: bind.rhs for bind in then.binds if len(bind.vars) == 1}
+    m, a = loop.state[selection.count], loop.state[selection.places]
+    more, listed = (made.get(x) if isinstance(x, f.Var) else None
+                    for x in (then.results[selection.count], then.results[selection.places]))  # fmt: skip
+    adds = isinstance(more, f.Op) and more.op == "add" and more.args == (m, integer(1))
+    puts = isinstance(listed, f.Op) and listed.op == "update" and listed.args == (a, loop.index, m)
+    return len(then.binds) == 2 and adds and puts and Counter(mentions(then))[a.name] == 1
+
+
+class CountThenFill:
+    """Such a loop as Pars."""
+
+    def __init__(self, selection: Selection, tiles: Tiles) -> None:
+        self.selection, self.tiles = selection, tiles
+        self.b = Builder(tiles.supply)
+        self.b.span = next((bind.rhs.span for bind in selection.binds if isinstance(bind.rhs, f.Op)), f.NOWHERE)
+
+    def binds(self, bind: f.Bind, devices: Devices) -> list[f.Bind]:
+        """The bindings in place of the loop; none if a device cannot do them."""
+        b, loop = self.b, self.selection.loop
+        places = loop.inits[self.selection.places]
+        flags = self.flags()
+        if not isinstance(places, f.Var) or devices.why_not(flags):
+            return []
+        tests = [b.op("is_null", (places,)), b.op("ne", (b.op("dim", (places,), k=0), loop.count))]
+        if not isinstance(loop.count, f.Const):
+            tests.append(b.op("le", (loop.count, integer(0))))
+        done, xs = unless(b, tests, flags, (f.BOOL, PLACES))
+        with b.inside() as inner:
+            starts, total = self.tiles.starts(b, "add", xs, loop.count, integer(0))
+            results = {self.selection.count: total, self.selection.places: self.filled(xs, starts, total, places)}
+            there = block_of(inner, [results[k] for k in range(2)])
+        own = tuple([b.var(var.name, var.ty) for var in bind.vars])
+        here = f.Block((f.Bind(own, bind.rhs),), own)
+        if any(isinstance(one.rhs, f.Par) and devices.why_not(one.rhs) for one in there.binds):
+            return []
+        return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, f.If(done, there, here))]
+
+    def flags(self) -> f.Par:
+        """1 for the steps that are listed, else 0."""
+        b, selection, i = self.b, self.selection, self.b.var("i", f.I64)
+        with b.inside() as points:
+            copier = Copier(self.tiles.supply, {selection.loop.index.name: i})
+            b.binds += copier.binds(selection.binds)
+            flag = b.op("cast", (copier.atom(selection.cond),), to="i64")
+            body = block_of(points, (f.Const(True, f.BOOL), flag))
+        return f.Par(((i, selection.loop.count),), body, (f.Out("done"), f.Out("keep")), b.span)
+
+    def filled(self, flags: f.Var, starts: f.Var, total: f.Var, places: f.Var) -> f.Var:
+        """The list, after which the array is as it was."""
+        b, n = self.b, self.selection.loop.count
+        i, p = b.var("i", f.I64), b.var("p", f.I64)
+        with b.inside() as points:
+            before = self.tiles.before(b, "add", flags, starts, i)
+            count = b.op("add", (before, b.op("index", (flags, i), unchecked=True)))
+            body = block_of(points, (count,))
+        counts = b.one(f.Par(((i, n),), body, (f.Out("keep"),), b.span), PLACES, "counts")
+        with b.inside() as points:
+            with b.inside() as arm:
+                step = bisect(b, integer(0), n, lambda k: b.op("le", (b.op("index", (counts, k), unchecked=True), p)))
+                then = block_of(arm, (step,))
+            with b.inside() as arm:
+                else_ = block_of(arm, (b.op("index", (places, p), unchecked=True),))
+            place = b.one(f.If(b.op("lt", (p, total)), then, else_), f.I64, "place")
+            body = block_of(points, (place,))
+        return b.one(f.Par(((p, n),), body, (f.Out("keep", target=places),), b.span), PLACES, "places")
