@@ -53,7 +53,7 @@ SLOPES = [
     "Root.newton (fun a x -> x ** 3 - a) 1.0",
     "fun a -> sum (Root.solve (fun a x -> [x[0] ** 2 + x[1] ** 2 - a, x[0] - 2.0 * x[1]]) [1.0, 0.4] a)",
     "fun a -> sum (Root.fixpoint (fun a x -> [cos (0.3 * a * x[1]), 0.5 * sin (a * x[0])]) [1.0, 0.4] a)",
-    "fun a -> sum (Root.fixpoint (fun a x -> [0.99 * x[0] + 0.01 * a, sin (a * x[0] * 0.1) + 0.1 * x[1]]) [1.0, 1.0] a)",
+    "fun a -> sum (Root.fixpoint (fun a x -> [0.99 * x[0] + 0.01 * a, sin (0.1 * a * x[0])]) [1.0, 1.0] a)",
     "fun a -> sum (Root.argmin (fun a x -> (x[0] - a) ** 2 + x[0] ** 4 + (x[1] - x[0]) ** 2) [0.5, 0.5] a)",
     "fun x -> let (y, j) = Transform.shares [x, 1.0 - x] in y[0] * y[1] + j",
     "fun x -> let (y, j) = Transform.correlation 3 [x, 0.3, x * x] in y[2, 1] * y[1, 0] + j",
