@@ -78,6 +78,7 @@ SLOPES = [
 SOLUTIONS = [
     "fun w -> fst (Ode.dopri5 tight (fun _ (x, v) -> (v, 0.0 - w * w * x)) 0.0 3.0 (1.0, w))",
     "fun w -> fst (Ode.tsit5 tight (fun t (x, v) -> (v, t - w * x)) 0.0 w (1.0, w))",
+    "fun w -> sum (Ode.kvaerno5 tight (fun t y -> [0.0 - 50.0 * (y[0] - cos (w * t)), y[0] * t]) 0.0 1.0 [w, 0.0])",
     "fun w -> sum (Ode.rosenbrock23 rough (fun t y -> [0.0 - 50.0 * (y[0] - w), y[0] * t]) 0.0 1.0 [w, 0.0])",
     "fun w -> Ode.rk4_checkpoint (fun t y -> w * sin (y + t)) 40 0.0 2.0 0.3",
     "fun w -> let at = Ode.dense tight (fun t (x, v) -> (v, t - w * x)) 0.0 3.0 (1.0, w) in fst (at w) * snd (at 2.0)",
@@ -278,6 +279,15 @@ do order "euler" (fun n -> Ode.euler slope n 0.0 2.0 1.0) 400 1.0
 do order "rk4" (fun n -> Ode.rk4 slope n 0.0 2.0 1.0) 80 4.0
 do near "dopri5" (fun want -> Ode.dopri5 want slope 0.0 2.0 1.0)
 do near "tsit5" (fun want -> Ode.tsit5 want slope 0.0 2.0 1.0)
+do near "kvaerno5" (fun want -> (Ode.kvaerno5 want (fun t y -> [slope t y[0]]) 0.0 2.0 [1.0])[0])
+let turn t y = [y[1] - 1e3, 1e3 - y[0], cos t]
+let one_each = { Ode.usual with relative = 1e-3; absolute = 1e-3 }
+let in_steps n =
+  let h = 2.0 / float n in
+  let y = loop y = [1001.0, 1000.0, 1000.0] for i < n do
+    Ode.kvaerno5 one_each turn (h * float i) (h * float (i + 1)) y in
+  exact + (y[0] - 1e3 - cos 2.0) + (y[2] - 1e3 - sin 2.0)
+do order "kvaerno5" in_steps 8 5.0
 do near "backwards" (fun want -> exact - 1.0 + Ode.tsit5 want slope 2.0 0.0 exact)
 do near "dense" (fun want ->
   let at = Ode.dense want slope (-0.5) 3.0 (exp (sin (-0.5))) in
