@@ -6,7 +6,8 @@ its tangent:
     vjp rule, forward     (y, k) = rule.fn c x;  dy: the transpose of  cy -> pullback k cy  at dx
     jvp rule, reverse     y = rule.fn c x 0;     cx: the transpose of  dx -> rule.fn c x dx  at cy
 
-The transpose of a linear function is its reverse mode, taken at zero.
+The transpose of a linear function is its reverse mode, taken at zero.  A jvp rule runs once, forwards, and keeps what
+its transpose needs; only where captures vary, too, it runs again in the backward sweep.
 
 A rule gives no derivative with respect to the captures (c).  The value is computed by the rule, and the ordinary
 derivative of that value with respect to the captures is added.  Where the argument is constant, the rule is not used:
