@@ -57,7 +57,6 @@ UNMEASURED = {
         f"Root.{name}": "the generated functions have one sign; a fact for it"
         for name in ("bisect", "brent", "chandrupatla")
     },
-    "Root.fixpoint": "its derivative solves linear equations, n ** 3, where a step of the generated function takes n",
     **{
         f"Set.{name}": "the generated elements are floats: their gradient is a whole tree, at 8 operations a float"
         for name in ("add", "remove")

@@ -100,12 +100,14 @@ def search(query: str, known: Iterable[Known]) -> list[Known]:
 
 
 def told(query: str, known: Iterable[Known]) -> str:
-    """The answer to a search as text; empty if there is none.  What has no name here may be written in another way."""
-    found = search(query, known)
-    if not found and (otherwise := elsewhere_said(query)):
-        return otherwise
+    """The answer to a search as text; empty if there is none.  A name of other systems comes with how it is written
+    here, and without what has its letters somewhere in a name."""
+    found, otherwise = search(query, known), elsewhere_said(query)
+    if otherwise:
+        meaning, start = meant(query.strip()), query.strip().rpartition(".")[2].lower()
+        found = [one for one in found if one.name in meaning or one.last.lower().startswith(start)]
     more = [f"... and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    return "\n".join([*[one.line for one in found[:SHOWN]], *more])
+    return "\n".join([*([otherwise] if otherwise else []), *[one.line for one in found[:SHOWN]], *more])
 
 
 def named(name: str, known: Iterable[Known]) -> list[Known]:

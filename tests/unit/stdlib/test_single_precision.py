@@ -113,6 +113,7 @@ do near "times of f64" (Ode.dopri5 Ode.usual one 0.0 2.0 single) (Ode.dopri5 Ode
 do near "tsit5" (Ode.tsit5 Ode.usual one 0.0f32 2.0f32 single) (Ode.tsit5 Ode.usual two 0.0 2.0 double)
 let rough = { Ode.usual with relative = 1e-6; absolute = 1e-7 }
 do near "rosenbrock23" (Ode.rosenbrock23 rough one 0.0f32 1.0f32 single) (Ode.rosenbrock23 rough two 0.0 1.0 double)
+do near "kvaerno5" (Ode.kvaerno5 rough one 0.0f32 1.0f32 single) (Ode.kvaerno5 rough two 0.0 1.0 double)
 do near "states" (Ode.states Ode.usual one 0.0f32 [0.5f32, 1.0f32] single)[1] (Ode.dopri5 Ode.usual two 0.0 1.0 double)
 let (curve, exact) = (Ode.dense Ode.usual one 0.0f32 2.0f32 single, Ode.dense Ode.usual two 0.0 2.0 double)
 do Array.iter (fun k -> near "dense" (curve (0.1f32 * of_int k)) (exact (0.1 * of_int k))) (range 20)

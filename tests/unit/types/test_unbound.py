@@ -17,7 +17,8 @@ TABLE = table()
 MEANT = (
     "fun x y z n m i k c a b d g p r f s xs ys ps qs text start last first stop key value map lists otherwise "
     "separator rows columns picture pictures path size weights coefficients logits labels truth log_probabilities "
-    "queries keys values heads sees cell state rate factor most patience check method goal loss density mean -> "
+    "queries keys values heads sees cell state rate factor most patience check method goal loss density mean "
+    "observed expected images mask settings draws data low high chains -> "
 )
 
 

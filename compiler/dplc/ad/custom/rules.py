@@ -6,7 +6,8 @@ its tangent:
     vjp rule, forward     (y, k) = rule.fn c x;  dy: the transpose of  cy -> pullback k cy  at dx
     jvp rule, reverse     y = rule.fn c x 0;     cx: the transpose of  dx -> rule.fn c x dx  at cy
 
-The transpose of a linear function is its reverse mode, taken at zero.
+The transpose of a linear function is its reverse mode, taken at zero.  A jvp rule runs once, forwards, and keeps what
+its transpose needs; only where captures vary, too, it runs again in the backward sweep.
 
 A rule gives no derivative with respect to the captures (c).  The value is computed by the rule, and the ordinary
 derivative of that value with respect to the captures is added.  Where the argument is constant, the rule is not used:
@@ -19,7 +20,7 @@ from collections.abc import Iterable, Sequence
 
 from dpl.node import node
 
-from dplc.ad.builder import Builder
+from dplc.ad.builder import UNIT, Builder
 from dplc.ad.custom import linearity
 from dplc.ad.derivatives import Derivatives, Forwarded, Reversed
 from dplc.ad.tangents import shape_check
@@ -46,7 +47,9 @@ def forward(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[in
         outs = d.convert.to_tan(b, dy)
     else:
         (y, kept), slopes = along(d, b, rule.fn, fn.params, captured)
-        outs = transpose(d, b, rule.pullback, (kept,), y, tangent, fn, result_like=x)
+        linear = linearise(d, b, rule.pullback, (kept,), y, tangent, fn)
+        shape_check.check(d.convert, b, linear.values[-1], x, "rule_cotangent", fn.span)
+        outs = linear.transpose(b, linear.residual, tangent)
     outs = [signed(b, Part(out), out.ty) for out in outs]
     chosen = [d.convert.add(b, outs[i], slopes[i]) if i in slopes else outs[i] for i in made.results]
     finish_forward(d, fn, made, b, given, (y,), chosen)
@@ -121,15 +124,22 @@ def reverse(
             shape_check.check(d.convert, back, dx, back.get(param, 2 + len(more)), "rule_cotangent", fn.span)
         parts = d.convert.to_tan(back, dx)
     else:
-        nothing = d.convert.from_tan(there, [None] * len(d.tangents.leaves(x.ty)), x)
-        (y, dy), more = there_and_kept(d, there, name, (*fn.params, nothing), side)
-        shape_check.check(d.convert, there, dy, y, "rule_tangent", fn.span)
-        value = there.make((*fn.params, *more))
-        param = back.fresh("res", value.ty)
-        params = [back.get(param, i) for i in range(len(fn.params))]
         zeros = dict(wanted)
         cts = [Part(seeds[i], zeros[i]) if i in seeds else None for i in range(width(d, fn))]
-        parts = transpose(d, back, name, params, params[-1], cts, fn, again=True)
+        if side is None:
+            linear = linearise(d, there, name, fn.params, x, cts, fn)
+            (y, dy), value = linear.values, there.make((linear.residual,))
+            param = back.fresh("res", value.ty)
+            parts = linear.transpose(back, back.get(param, 0), cts)
+        else:
+            nothing = no_tangent(d, there, x)
+            (y, dy), more = there_and_kept(d, there, name, (*fn.params, nothing), side)
+            value = there.make((*fn.params, *more))
+            param = back.fresh("res", value.ty)
+            params = [back.get(param, i) for i in range(len(fn.params))]
+            linear = linearise(d, back, name, params, params[-1], cts, fn, again=True)
+            parts = linear.transpose(back, linear.residual, cts)
+        shape_check.check(d.convert, there, dy, y, "rule_tangent", fn.span)
     parts = [signed(back, Part(part), part.ty) for part in parts]
     totals = {i: d.convert.add(back, acc, parts[i - start]) if i >= start else acc for i, acc in accs.items()}
     if side is not None:
@@ -256,31 +266,52 @@ def finish_reverse(
 # ---- the other mode -------------------------------------------------------------------------------------------------
 
 
-def transpose(
+@node
+class Linear:
+    """A function that is linear in its last argument, run with the argument zero: its values, and what its transpose
+    needs.  None of `made` and the residual if no cotangent flows."""
+
+    values: Sequence[f.Var]
+    residual: f.Atom
+    made: Reversed | None
+    leaves: tuple[f.Type, ...]  # those of the last argument
+    active: tuple[int, ...]  # those of them that get a cotangent
+    wanted: tuple[int, ...]  # the leaves of the last result of which one comes
+
+    def transpose(self, b: Builder, residual: f.Atom, cts: Sequence[Part | None]) -> list[f.Atom]:
+        """The cotangents of the last argument from those of the last result."""
+        outs: list[f.Atom] = [zero(leaf) for leaf in self.leaves]
+        if self.made is not None:
+            accs = [signed(b, None, self.leaves[i]) for i in self.active]
+            seeds = [part.atom for part in (cts[i] for i in self.wanted) if part is not None]
+            for i, out in zip(self.active, b.call(self.made.bwd, (residual, *seeds, *accs), [a.ty for a in accs])):
+                outs[i] = out
+        return outs
+
+
+def linearise(
     d: Derivatives, b: Builder, name: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[Part | None], of: f.Fn,
-    again: bool = False, result_like: f.Atom | None = None,
-) -> list[f.Atom]:  # fmt: skip
-    """The transpose of `name(fixed ..., t)` at the cotangent leaves `cts` of its last result.  The tangent t has the
-    type of `like`; the result has the form of `result_like`.  With `again`, nothing is printed."""
+    again: bool = False,
+) -> Linear:  # fmt: skip
+    """Runs `name(fixed ..., t)` at t = 0 for the cotangents `cts` of its last result.  The tangent t has the type of
+    `like`.  With `again`, nothing is printed."""
     fn = d.body(name, of.span)
-    leaves = d.tangents.leaves(like.ty)
-    outs: list[f.Atom] = [zero(leaf) for leaf in leaves]
+    leaves = tuple(d.tangents.leaves(like.ty))
     last, start = set(d.last_leaves(fn)), d.last_leaves(fn)[0]
     before = sum(len(d.tangents.leaves(ty)) for ty in fn.results[:-1])
-    pairs = zip(cts, d.deps(name)[before:], strict=True)
-    wanted = [(before + i, part, on & last) for i, (part, on) in enumerate(pairs) if part is not None and on & last]
+    flows = [(i, part, on & last) for i, (part, on) in enumerate(zip(cts, d.deps(name)[before:], strict=True))]
+    wanted = [(i, part, on) for i, part, on in flows if part is not None and on]
+    args = (*fixed, no_tangent(d, b, like))
+    if not wanted:
+        values = b.call(d.silent.name(name) if again else name, args, fn.results, of.span)  # it may fail
+        return Linear(values, UNIT, None, leaves, (), ())
     active = tuple(sorted(frozenset[int]().union(*(on for _, _, on in wanted))))
-    nothing = d.convert.from_tan(b, [None] * len(leaves), like)
-    if not active:
-        b.call(d.silent.name(name) if again else name, (*fixed, nothing), fn.results, of.span)  # it may fail
-        return outs
-    made = d.reverse(name, active, tuple((i, part.zeros) for i, part, _ in wanted), of.span)
+    made = d.reverse(name, active, tuple((before + i, part.zeros) for i, part, _ in wanted), of.span)
     there = d.silent.name(made.fwd) if again else made.fwd
-    *_, result, residual = b.call(there, (*fixed, nothing), (*fn.results, made.residual), of.span)
-    if result_like is not None:
-        shape_check.check(d.convert, b, result, result_like, "rule_cotangent", of.span)
-    accs = [signed(b, None, leaves[i - start]) for i in active]
-    args = (residual, *(part.atom for _, part, _ in wanted), *accs)
-    for i, out in zip(active, b.call(made.bwd, args, [a.ty for a in accs], of.span), strict=True):
-        outs[i - start] = out
-    return outs
+    *values, residual = b.call(there, args, (*fn.results, made.residual), of.span)
+    own = tuple(i - start for i in active)
+    return Linear(values, residual, made, leaves, own, tuple(i for i, _, _ in wanted))
+
+
+def no_tangent(d: Derivatives, b: Builder, like: f.Atom) -> f.Atom:
+    return d.convert.from_tan(b, [None] * len(d.tangents.leaves(like.ty)), like)

@@ -121,6 +121,9 @@ def compute(size: ty.Size, evidence: dict[str, term.Term], span: Span) -> term.T
 def size_term(cx: Scope, size: ty.Size, span: Span, name: str) -> term.Term:
     """An int term for a size name of an annotation.  An error is reported if nothing in scope can compute the size."""
     evidence = cx.evidence
+    number = f"or as a number:  let {cx.defining or 'f'} ({name} : int) ... = ..."
+    if cx.hides_value(name):
+        number = f"it is not the value `{name}` from above, which the annotation hides: rename one of them"
 
     def build(zonk: Callable) -> term.Term:
         found = compute(cx.solver.sizes.norm(size), evidence, span)
@@ -129,10 +132,7 @@ def size_term(cx: Scope, size: ty.Size, span: Span, name: str) -> term.Term:
                 "E0305",
                 f"the size `{name}` cannot be computed here: no array in scope has it",
                 span,
-                helps=(
-                    f"from an argument that has it:  (xs : float[{name}])",
-                    f"or as a number:  let {cx.defining or 'f'} ({name} : int) ... = ...",
-                ),
+                helps=(f"from an argument that has it:  (xs : float[{name}])", number),
             )
         return zonk(found)
 

@@ -204,6 +204,10 @@ class Scope(ABC):
             return found
         return self._resolve("values", name)
 
+    def hides_value(self, name: str) -> bool:
+        """Does a local name stand before a value of the module?"""
+        return isinstance(self._found("values", name), Value)
+
     def watch(self, name: str, core: str, span: Span) -> None:
         """Warns later if this local name is never used."""
         if not name.startswith("_"):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from scipy import interpolate, optimize, sparse, special, stats
+from scipy import fft, integrate, interpolate, optimize, sparse, special, stats
 
 HERE = Path(__file__).parent
 
@@ -80,6 +80,14 @@ def statistics() -> list:
     table = np.stack([xs, ys, xs * ys], axis=1)
     counts, edges = np.histogram(ys, bins=7)
     line = stats.linregress(xs, ys)
+    grid, *both = np.histogram2d(xs, ys, bins=3)
+    steps = np.cumsum(ys)
+    flat = np.fft.fft2(np.stack([xs + 1j * ys, ys + 1j * ys, xs + 1j * xs]))
+    pair = {
+        "Stats.t_test 0.3 xs": stats.ttest_1samp(xs, 0.3),
+        "Stats.welch_test xs [1.0, 2.5, 0.5]": stats.ttest_ind(xs, [1.0, 2.5, 0.5], equal_var=False),
+        "Stats.chi_square_test [9.0, 12.0, 21.0] [14.0, 12.0, 16.0]": stats.chisquare([9, 12, 21], [14, 12, 16]),
+    }
     return [
         ["xs", xs.tolist()],
         ["ys", ys.tolist()],
@@ -95,6 +103,16 @@ def statistics() -> list:
         ["Stats.kurtosis ys", float(stats.kurtosis(ys))],
         ["Stats.histogram 7 ys", [edges.tolist(), counts.tolist()]],
         ["Stats.line xs ys", [float(line.intercept), float(line.slope)]],
+        ["Stats.histogram2d 3 xs ys", [[edge.tolist() for edge in both], grid.astype(int).tolist()]],
+        ["map (Stats.kde ys) [0.0, 1.7, 9.0]", stats.gaussian_kde(ys)([0.0, 1.7, 9.0]).tolist()],
+        ["Stats.ranks (xs ++ ys ++ xs)", stats.rankdata([*xs, *ys, *xs]).tolist()],
+        ["Stats.spearman xs ys", float(stats.spearmanr(xs, ys).statistic)],
+        *([call, [float(found.statistic), float(found.pvalue)]] for call, found in pair.items()),
+        ["Quad.cumulative_trapezoid (cumsum ys) xs", integrate.cumulative_trapezoid(xs, steps, initial=0).tolist()],
+        ["Fft.dct xs", fft.dct(xs).tolist()],
+        ["Fft.dct (xs ++ [1.0])", fft.dct([*xs, 1.0]).tolist()],
+        ["Fft.centred xs", np.fft.fftshift(xs).tolist()],
+        ["Fft.fft2 ([xs, ys, xs], [ys, ys, xs])", [part.tolist() for part in (flat.real, flat.imag)]],
     ]
 
 

@@ -344,9 +344,13 @@ def equations() -> tuple[list[str], list]:
     hunt = exact(lambda t, y: [1.5 * y[0] - y[0] * y[1], y[0] * y[1] - 3 * y[1]], times, [1.0, 0.7])
     swing = exact(lambda t, y: [y[1], -np.sin(y[0]) + 0.1 * np.cos(t)], times, [1.0, 0.0])
     stiff = exact(lambda t, y: [y[1], 30 * (1 - y[0] ** 2) * y[1] - y[0]], [0.5, 1.0], [2.0, 0.0], "Radau")
+    mixing = exact(lambda t, y: [-0.04 * y[0] + 1e4 * y[1] * y[2], 0.04 * y[0] - 1e4 * y[1] * y[2] - 3e7 * y[1] ** 2,
+                                 3e7 * y[1] ** 2], [40.0], [1.0, 0.0, 0.0], "Radau")  # fmt: skip
     setup = ["let hunt _ (x, y) = (1.5 * x - x * y, x * y - 3.0 * y)",
              "let swing t y = [y[1], 0.1 * cos t - sin y[0]]",
              "let stiff _ y = [y[1], 30.0 * (1.0 - y[0] ** 2) * y[1] - y[0]]",
+             "let robertson _ y =",
+             "  let (a, b) = (0.04 * y[0] - 1e4 * y[1] * y[2], 3e7 * y[1] * y[1]) in [0.0 - a, a - b, b]",
              "let want = { Ode.usual with relative = 1e-11; absolute = 1e-11 }",
              "let loose = { Ode.usual with relative = 1e-6; absolute = 1e-6 }"]  # fmt: skip
     found = []
@@ -356,6 +360,8 @@ def equations() -> tuple[list[str], list]:
     found += [["SciPy", f"Ode.states want swing 0.0 {dp(times)} [1.0, 0.0]", swing]]
     found += [["SciPy", "Ode.rk4 hunt 2000 0.0 2.0 (1.0, 0.7)", hunt[1]]]
     found += [["SciPy, to 1e-6 a step", "Ode.rosenbrock23 loose stiff 0.0 1.0 [2.0, 0.0]", stiff[1]]]
+    found += [["SciPy, Radau", "Ode.kvaerno5 want stiff 0.0 1.0 [2.0, 0.0]", stiff[1]]]
+    found += [["SciPy, Radau", "Ode.kvaerno5 want robertson 0.0 40.0 [1.0, 0.0, 0.0]", mixing[0]]]
     return setup, found
 
 
