@@ -99,7 +99,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected),
+        helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected, span),
     )
 
 
@@ -121,7 +121,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{place} {shown}",
             labels=both(span, labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
-            helps=(why.ways() if why else ()) or conversions(actual, expected),
+            helps=(why.ways() if why else ()) or conversions(actual, expected, span),
         )
     if actual is expected or clash.right not in NUMERIC:
         wanted = PHRASES[clash.right].partition(" (")[0] if type(prune(expected)) is Meta else wanted
