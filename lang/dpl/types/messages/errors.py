@@ -65,12 +65,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"an infinite type: {shown} would have to equal {wanted}",
                 span,
                 labels=labels,
-                helps=(FORGOTTEN_DO,)
-                if at_the_margin(span)
-                else (
-                    "a type that contains itself needs a declaration:  type t = Roll of ...",
-                    "a recursive function has one type inside its own definition",
-                ),
+                helps=(FORGOTTEN_DO,) if at_the_margin(span) else contained(shown, wanted),
             )
         case "class" if (error := lacking(cx, clash, actual, expected, span, why)) is not None:
             return error
@@ -100,6 +95,16 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
         helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected, span),
+    )
+
+
+def contained(shown: str, wanted: str) -> tuple[str, ...]:
+    """Helps for two types of which one would contain the other."""
+    if shown.count("[") != wanted.count("["):
+        return ("one is an array of the other: is an element meant, or an array, in both places?",)
+    return (
+        "a type that contains itself needs a declaration:  type t = Roll of ...",
+        "a recursive function has one type inside its own definition",
     )
 
 

@@ -122,7 +122,8 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     if is_option(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
         return ("what is there is an option as  Some e",)
     if type(a) is ty.Fn and type(e) is not ty.Fn and (type(e) is not Meta or phrase(e)):
-        return ("this is a function: is an argument missing?",)
+        is_call = span is None or not span.text.lstrip("( ").startswith("fun ")
+        return ("this is a function: is an argument missing?",) if is_call else ()
     if a == ty.STRING and (phrase(e) or e in NUMBERS):
         is_text = span is not None and re.match(r'\$?"\s*[^-+.\d\s]', span.text)  # no number was meant
         return () if is_text else (number_of_string(e in NUMBERS and e.name in ty.INTS),)
