@@ -31,7 +31,7 @@ from dpl.types.check import check_program  # noqa: E402
 MADE = Path(__file__).parent / "made"
 MOST = 200_000  # characters of output
 NAME = "program.dp"
-STACK = "200"  # MiB: a runaway recursion ends soon, with a message
+STACK = "500"  # MiB: a runaway recursion ends soon, with a message
 DEPTH = 4000  # of Python's own recursion: the browser's stack is small
 
 

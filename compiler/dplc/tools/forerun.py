@@ -7,6 +7,7 @@ gives None, and the interpreter starts at the beginning.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -55,16 +56,30 @@ def forerun(program: c.Program, modules: Sequence[Module], args: Sequence[str], 
     if changes_globals(program) or not (at in INCIDENTS or any(named(item, at) for item in program.items)):
         return None
     own = {module.source for module in modules}
-    with tempfile.TemporaryDirectory(prefix="dpl-at-") as folder:
-        writer = Writer(stopping(program, own, at), own, folder=Path(folder))
+    with folder_of_states() as folder:
+        writer = Writer(stopping(program, own, at), own, folder=folder)
         native = on_large_stack(lambda: compiled(writer.rewritten()))
         failure = failure_of(native, args) if native else None
         if failure is None:
             return None
         try:
-            return on_large_stack(lambda: resumed(program, own, writer, Path(folder), failure))
+            return on_large_stack(lambda: resumed(program, own, writer, folder, failure))
         except Unreadable:
             return None
+
+
+@contextmanager
+def folder_of_states() -> Generator[Path]:
+    """A folder for a while.  After Ctrl-C the native code goes on until the process ends, and may write into it while
+    it is emptied."""
+    folder = Path(tempfile.mkdtemp(prefix="dpl-at-"))
+    try:
+        yield folder
+    finally:
+        for _ in range(5):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
 
 
 def stopping(program: c.Program, own: set[Source], at: str) -> c.Program:

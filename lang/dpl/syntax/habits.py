@@ -19,6 +19,9 @@ def _range(place: Place) -> Diagnostic | None:
     text = place.source.text
     if dots.kind == "DOT" and ".." in text[dots.start - 1 : dots.end + 1]:
         ways = ("the numbers from 0 to 9:  range 10", "to count:  [for i < 10 -> e]  or  loop s = s0 for i < 10 do e")
+        bracket = next((span for word, span in place.unfinished() if word in ("[", "(", "{")), None)
+        if bracket and any(t.kind == "INDEX" and t.start == bracket.start for t in place.tokens):
+            ways = ("a part of an array, without its end:  xs[1:3]",)
         return place.error("E0106", "there are no ranges with dots", *ways, at=place.span(dots))
     return None
 

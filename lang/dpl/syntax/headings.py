@@ -181,10 +181,13 @@ def _several_types(place: Place) -> Diagnostic | None:
 
 
 def _import(place: Place) -> Diagnostic | None:
-    """`import math`, `import model.dp`."""
-    if place.before.kind != "IMPORT" or place.token.kind != "LOWER":
+    """`import math`, `import model.dp`, `import Nn.relu`."""
+    if place.before.kind != "IMPORT" or place.token.kind not in ("LOWER", "QLOWER"):
         return None
     name = str(place.token.value)
+    if place.token.kind == "QLOWER":
+        module = name.rpartition(".")[0]
+        return place.error("E0106", "a module is imported as a whole", f"import {module} , and then  {name}")
     if name in table()["libraries"]["names"] and not (resources.stdlib() / f"{name}.dp").exists():
         title = f"there is no module `{name}`, and no need of it"
         return place.error("E0106", title, "leave it out; the library is there:  sqrt x  sum xs  Linalg.inverse a")

@@ -227,7 +227,9 @@ def _top_level(place: Place) -> Diagnostic | None:
         if at_start and place.token.kind in _BEGINS_EXPRESSION:
             title = f"expected a declaration, found {expected.token_in_words(place.token)}"
             line = place.source.text[place.token.start :].partition("\n")[0].rstrip(" ;")
-            run = line if place.token.value in ("print", "print_string") and len(line) < 60 else "print x"
+            word = str(place.token.value)
+            run = f"{word} ..." if word in ("match", "if", "loop") else "print x"
+            run = line if word in ("print", "print_string") and len(line) < 60 else run
             ways = (f"to run an expression:  do {run}", "to name its value:  let x = e")
             if line.startswith('"""'):
                 ways = ("a comment begins with  --",)

@@ -113,7 +113,11 @@ def judge(
         name = f.name.rpartition(".")[2].partition("#")[0] if f.name in analysis.globals else f.name.partition(".")[0]
         defined = analysis.globals.get(f.name)
         f = defined.body if defined is not None else analysis.locals.get(f.name, f)
-    if not isinstance(f, term.Lam) or not isinstance(f.ty, ty.Fn) or not has_float(f.ty.arg):
+    if not isinstance(f, term.Lam) or not isinstance(f.ty, ty.Fn):
+        return
+    if not has_float(f.ty.arg):
+        if not f.param.startswith("_"):
+            yield of_no_float(f.ty.arg, name, span)
         return
     if id(f) not in known:
         known[id(f)] = analysis.attempt(f)
@@ -121,7 +125,7 @@ def judge(
     if result is None or result.active or f.param.startswith("_"):
         return
     if all(step != "stop_grad" for step, _ in result.steps):
-        yield message(name, f.param, result, span, own)
+        yield message(name, f.param, result, span, own, f.param in analysis.names(f.body))
 
 
 def local_functions(body: Term) -> dict[str, Term]:
@@ -158,19 +162,28 @@ def reach(
     ]
 
 
-def message(name: str, core: str, result: Dependence, span: Span, own: set[Source]) -> Diagnostic:
+def message(name: str, core: str, result: Dependence, span: Span, own: set[Source], used: bool) -> Diagnostic:
+    """`used` if the function mentions its argument."""
     param = core.partition(".")[0]
     shown = f"`{param}`" if param not in ("param", "operand") else "its argument"
     who = f"`{name}`" if name else "the function"
     steps = sorted({step for step, _ in result.steps})
     how = f" only through {' and '.join(f'`{step}`' for step in steps)}" if steps else ""
-    verb = "depends on" if steps else "does not depend on"
+    verb = "depends on" if steps else "does not depend smoothly on" if used else "does not depend on"
     places = [(step, place) for step, place in result.steps if place.source in own]
     places.sort(key=lambda found: (found[1].source.name, found[1].start))
     labels = tuple(Label(place, f"`{step}` has derivative zero") for step, place in places[:3])
     title = f"this derivative is always zero: {who} {verb} {shown}{how}"
-    help_ = "use something smooth in its place, or give it a rule with  with_vjp" if steps else "is a name misspelt?"
+    help_ = "counts, conditions and what reaches no result have derivative zero" if used else "is a name misspelt?"
+    help_ = "use something smooth in its place, or give it a rule with  with_vjp" if steps else help_
     return Diagnostic("W0402", title, span, labels=labels, helps=(help_,))
+
+
+def of_no_float(t: ty.Ty, name: str, span: Span) -> Diagnostic:
+    """The warning for a function of integers, booleans or strings."""
+    who = f"`{name}`" if name else "the function"
+    title = f"this derivative is always zero: {who} takes what holds no float"
+    return Diagnostic("W0402", title, span, helps=("differentiate by a float:  grad (fun x -> f x n) x",))
 
 
 def has_float(t: ty.Ty, depth: int = 0) -> bool:

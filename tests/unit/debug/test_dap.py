@@ -182,6 +182,14 @@ def test_clients_that_disconnect_from_native_code(tmp_path: Path) -> None:
     assert client.close() == 0 and "Traceback" not in client.errors
 
 
+def test_clients_that_disconnect_while_the_program_is_loaded(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text("let rec spin (n : int) : int = if n < 0 then n else spin (n + 1)\ndo print (spin 0)\n")
+    for command in ("initialize", "launch", "configurationDone", "disconnect"):
+        client.send(command, program=str(program))
+    assert client.process.wait(60) == 0
+
+
 def test_pause(client: Client, tmp_path: Path) -> None:
     program = tmp_path / "long.dp"
     program.write_text("let rec spin (n : int) : int =\n  if n < 0 then n else spin (n + 1)\ndo print (spin 0)\n")

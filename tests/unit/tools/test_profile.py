@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import xml.dom.minidom
@@ -145,3 +146,14 @@ def test_pictures() -> None:
     assert spans == {("main (a.dp:1)", 0.0, 3000.0), ("f (a.dp:2)", 0.0, 2000.0), ("g <x> (a.dp:3)", 2000.0, 1000.0)}
     made = json.loads(speedscope(STACKS, [0.001] * 3, "seconds"))["profiles"][0]
     assert made["samples"] == [[0, 1], [0, 1], [0, 2]] and made["weights"] == [0.001] * 3
+
+
+def test_ctrl_c_ends_a_profile_with_its_table(tmp_path: Path) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text('let rec f n = if n < 0 then n else f (n + 1)\ndo print "started"\ndo print (f 0)\n')
+    command = [sys.executable, "-m", "dplc.cli", "profile", program]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout and run.stderr and run.stdout.readline() == "started\n"
+        run.send_signal(signal.SIGINT)
+        told = run.stderr.read()
+    assert run.returncode == 130 and "samples" in told and "interrupted" in told

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dpl.diagnostics import DplError
+from dpl.eval.machine.failure import foreign, located
 from dpl.prims import contribution
 from dpl.source import NOWHERE
 
@@ -41,11 +42,7 @@ def known(op: f.Op) -> bool:
 def refuse(op: f.Op) -> DplError:
     """The error for an operation that has no derivative."""
     if op.op == "extern":
-        symbol = op.attr("symbol")
-        return DplError.at(
-            "E0404", f"the external function `{symbol}` has no derivative", op.span,
-            helps=("give it one: with_jvp f (fun x dx -> (f x, ...))",),
-        )  # fmt: skip
+        return located(foreign(op.attr("symbol")), op.span)
     return DplError.at("E0406", f"`{op.op}` has no derivative", op.span)
 
 

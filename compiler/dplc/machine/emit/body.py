@@ -42,6 +42,7 @@ class BodyEmitter(Emitter, ABC):
         self.in_points = False  # whether this is a part of the points of a Par
         self.spread = False  # whether this is a part of points that threads share (`threads.py`)
         self.span = f.NOWHERE  # of the binding that is being written
+        self.marked = f.NOWHERE  # of the last binding that has a place
         self.local = frozenset[str]() if unit.device else local_arrays(fn)
         self.in_frame = False  # whether this binding makes such arrays
         self.lent = False  # whether this binding makes a row whose owner is not counted
@@ -171,6 +172,8 @@ class BodyEmitter(Emitter, ABC):
     def _mark(self, start: int, rhs: f.Rhs) -> None:
         """Adds the debug location to the instructions from line `start` on that have none."""
         span = getattr(rhs, "span", f.NOWHERE)
+        if self.unit.placed:  # a loop that passes have made is where the last of its operations is
+            span = self.marked = self.marked if span == f.NOWHERE else span
         if span != f.NOWHERE:
             place, lines = self.place_of(span), self.w.lines
             for i in range(start, len(lines)):

@@ -121,11 +121,11 @@ class Server:
 
     def interrupt(self, for_good: bool) -> None:
         """Stop the interpreter; native code too, if the program is to end."""
+        self.ending |= for_good  # before the debugger is looked for: a launch in progress looks in the other order
         if self.debugger:
             self.debugger.run.interrupted = False  # a second one is no reason to end: the client says when
             pause(self.debugger, self.worker)
         with self.lock:
-            self.ending |= for_good
             if self.native and for_good:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
@@ -184,6 +184,7 @@ class Server:
         debugger.log = lambda text: self.event("output", category="console", output=f"{text}\n")
         debugger.start()
         self.debugger = debugger
+        debugger.run.interrupted = self.ending
         self.stop_on_entry = bool(arguments.get("stopOnEntry"))
         self.at = str(arguments.get("at") or "")
         self.filter(self.filters)

@@ -28,6 +28,7 @@ from dplc.tools.run import Begun, compile_native, text_of
 
 PLACES = {"code": "code of the program", "runtime": "runtime: memory, products, sums, output",
           "library": "C libraries", "waiting": "threads that wait for a part of a loop"}  # fmt: skip
+Failure = DplError | KeyboardInterrupt
 COARSE = "the system allows no precise clock here, so these are the ticks of its own: lines may be met too often"
 
 
@@ -74,7 +75,7 @@ def profile(file: str, args: Sequence[str], wanted: Wanted, of_memory: bool) -> 
     return code
 
 
-def timed(program: Program, args: Sequence[str], context: Context, wanted: Wanted) -> tuple[int, DplError | None]:
+def timed(program: Program, args: Sequence[str], context: Context, wanted: Wanted) -> tuple[int, Failure | None]:
     code, found, failure = sampled(program, args, context)
     print(table(found, wanted.top), file=sys.stderr)
     amount, calls = flames.Amount("s", found.interval), [names(stack) for stack in found.stacks]
@@ -84,7 +85,7 @@ def timed(program: Program, args: Sequence[str], context: Context, wanted: Wante
     return code, failure
 
 
-def watched(program: Program, args: Sequence[str], context: Context, wanted: Wanted) -> tuple[int, DplError | None]:
+def watched(program: Program, args: Sequence[str], context: Context, wanted: Wanted) -> tuple[int, Failure | None]:
     code, found, stacks, failure = memory.run_watched(program, args)
     print(memory.table(found, stacks, wanted.top), file=sys.stderr)
     amount = flames.Amount("bytes", 1)
@@ -114,8 +115,9 @@ def write(path: Path | None, text: Callable[[], str]) -> None:
         put(path, text().encode())
 
 
-def sampled(program: Program, args: Sequence[str], context: Context) -> tuple[int, Profile, DplError | None]:
-    """Run a program under samples: its exit code, its profile, and its failure if it failed."""
+def sampled(program: Program, args: Sequence[str], context: Context) -> tuple[int, Profile, Failure | None]:
+    """Run a program under samples: its exit code, its profile, and its failure if it failed.  Ctrl-C is one: what was
+    met until then is told."""
     loaded = load(program)
     samples = Samples(loaded.base, program.image.code)
     code, failure = 1, None
@@ -123,7 +125,7 @@ def sampled(program: Program, args: Sequence[str], context: Context) -> tuple[in
     try:
         with samples.taken():
             code = run_loaded(program, loaded, list(args))
-    except DplError as error:
+    except (DplError, KeyboardInterrupt) as error:
         failure = error
     seconds, processor = time.perf_counter() - begin, time.process_time() - before
     stacks, compilation = located(program, loaded, samples), sum(context.seconds.values())

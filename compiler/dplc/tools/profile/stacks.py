@@ -100,7 +100,8 @@ def inlined(function: str, site: int, sites: Sites) -> Iterator[Where]:
     name = shown(sites.labels.get(own, "")) or "top level"
     phase = "reverse sweep" if ".bwd" in function else "forward sweep" if ".fwd" in function else ""
     if span == NOWHERE:
-        yield Where(name, None, phase)
+        if POINTS not in function:  # else the loop's place is where it was shared out
+            yield Where(name, None, phase)
         return
     for called, call in places.path(span):
         yield Where(name, call if call != NOWHERE else None, phase)

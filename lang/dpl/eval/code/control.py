@@ -16,7 +16,7 @@ from dpl.diagnostics import Bug, DplError
 from dpl.eval.code.code import Code, Scope
 from dpl.eval.code.compiler import Compiler
 from dpl.eval.derivatives import custom_rules, derive
-from dpl.eval.machine.failure import located
+from dpl.eval.machine.failure import foreign, located
 from dpl.eval.machine.machine import Frame, Machine, State
 from dpl.eval.values.value import Builtin, Cont, Tagged, Value
 
@@ -151,7 +151,7 @@ def _foreign(ty: t.Ty, symbol: str) -> str:
 def _curried(symbol: str, function: Callable, missing: int, args: tuple) -> Builtin:
     def run(x: Value) -> Value:
         if isinstance(x, Tagged):
-            raise DplError.at("E0404", f"`{symbol}` is foreign and has no derivative", helps=("give it one: with_jvp",))
+            raise foreign(symbol)
         given = (*args, x)
         return function(*given) if missing == 1 else _curried(symbol, function, missing - 1, given)
 

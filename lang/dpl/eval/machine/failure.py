@@ -78,6 +78,12 @@ def for_user(error: DplError, own: Collection[Source], item: Span | None = None)
     return DplError(replace(first, path=path(sites, own)), *rest)
 
 
+def foreign(symbol: str) -> DplError:
+    """The error for a derivative of a C function."""
+    rule = "give it one:  let rec g x = with_jvp f (fun x dx -> (g x, ... * dx)) x"
+    return DplError.at("E0404", f"`{symbol}` is foreign and has no derivative", helps=(rule,))
+
+
 def tells_all() -> bool:
     return bool(host.current.environment("DPL_VERBOSE"))
 
@@ -85,12 +91,17 @@ def tells_all() -> bool:
 def path(sites: list[Site], own: Collection[Source]) -> tuple[Call, ...]:
     """The calls to show: those in the user's sources, without calls of the library except its derivatives.  A long path
     shows only its two ends."""
-    written = [s for s in sites if tells_all() or (s.span.source in own and (not is_of_library(s) or is_derivative(s)))]
+    told = {id(s): is_told(s, own) for s in {id(s): s for s in sites}.values()}  # of millions of calls few differ
+    written = [s for s in sites if told[id(s)]]
     left_out = max(len(written) - 2 * SHOWN, 0)
     calls = [step(site) for site in (*written[:SHOWN], *written[SHOWN + left_out :])]
     if left_out:
         calls.insert(SHOWN, Call(f"... {left_out} more"))
     return tuple(calls)
+
+
+def is_told(site: Site, own: Collection[Source]) -> bool:
+    return tells_all() or (site.span.source in own and (not is_of_library(site) or is_derivative(site)))
 
 
 def step(site: Site) -> Call:

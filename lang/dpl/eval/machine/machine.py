@@ -28,7 +28,7 @@ State = tuple[Callable, Any, Frame]
 
 SLICE = 1_000_000  # steps between checks of memory, at most
 STACK = 4096  # MiB; DPL_STACK chooses another size, as for native code
-FRAMES = 2500  # per MiB
+FRAMES = 1000  # per MiB: what frames hold takes a third of it; a runaway recursion is told soon
 
 
 def most_frames() -> int:
@@ -192,8 +192,9 @@ class Machine:
         """The calls for which the frames from `k` on wait, outermost first."""
         found: list[Site] = []
         passed: Site | None = None  # of a call whose own frame may wait for it, too
+        sites = dict(self.sites)  # millions of frames wait for few calls
         for frame in self._frames(k):
-            if (site := self.sites.get(frame[0])) and site != passed:
+            if (site := sites.get(frame[0])) and (passed is None or site != passed):
                 found.append(site)
             passed = site if frame[1] is CALLED else None
         found.reverse()

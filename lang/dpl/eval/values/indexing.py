@@ -25,6 +25,7 @@ class OutOfBounds(DplError):
     def placed(self, span: Span) -> DplError:
         """The error in the indexing expression at `span`, marking the index and the array."""
         (bare,) = self.diagnostics
+        span = without_parentheses(span)
         parts = [(group, number) for group in index_groups(span) for number in range(len(group.parts))]
         if self.back >= len(parts):
             return DplError(replace(bare, span=span))
@@ -43,6 +44,15 @@ def index_error(index: int, length: int, back: int) -> OutOfBounds:
 
 def slice_error(low: int, high: int, length: int) -> OutOfBounds:
     return OutOfBounds(f"the slice {low}:{high} is out of bounds for length {length}", f"{low}:{high}", length)
+
+
+def without_parentheses(span: Span) -> Span:
+    """The indexing expression in `(a[i])`: by itself it ends with its bracket."""
+    while span.text[:1] == "(" and span.text[-1:] == ")":
+        inner = span.text[1:-1]
+        start = span.start + 1 + len(inner) - len(inner.lstrip())
+        span = Span(span.source, start, start + len(inner.strip()))
+    return span
 
 
 @node

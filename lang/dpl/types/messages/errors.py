@@ -65,12 +65,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"an infinite type: {shown} would have to equal {wanted}",
                 span,
                 labels=labels,
-                helps=(FORGOTTEN_DO,)
-                if at_the_margin(span)
-                else (
-                    "a type that contains itself needs a declaration:  type t = Roll of ...",
-                    "a recursive function has one type inside its own definition",
-                ),
+                helps=(FORGOTTEN_DO,) if at_the_margin(span) else contained(shown, wanted),
             )
         case "class" if (error := lacking(cx, clash, actual, expected, span, why)) is not None:
             return error
@@ -99,7 +94,17 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected),
+        helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected, span),
+    )
+
+
+def contained(shown: str, wanted: str) -> tuple[str, ...]:
+    """Helps for two types of which one would contain the other."""
+    if shown.count("[") != wanted.count("["):
+        return ("one is an array of the other: is an element meant, or an array, in both places?",)
+    return (
+        "a type that contains itself needs a declaration:  type t = Roll of ...",
+        "a recursive function has one type inside its own definition",
     )
 
 
@@ -121,7 +126,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{place} {shown}",
             labels=both(span, labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
-            helps=(why.ways() if why else ()) or conversions(actual, expected),
+            helps=(why.ways() if why else ()) or conversions(actual, expected, span),
         )
     if actual is expected or clash.right not in NUMERIC:
         wanted = PHRASES[clash.right].partition(" (")[0] if type(prune(expected)) is Meta else wanted

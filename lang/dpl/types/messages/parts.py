@@ -107,8 +107,8 @@ def is_option(t) -> bool:
     return type(t) is ty.Con and t.name == "Prelude.option"
 
 
-def conversions(actual, expected) -> tuple[str, ...]:
-    """Helps for two types that clash: how to convert one to the other."""
+def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
+    """Helps for two types that clash: how to convert one, at `span`, to the other."""
     a, e = prune(actual), prune(expected)
     kinds = {"list" if type(t) is ty.Con and t.name == "list" else "array" for t in (a, e) if is_sequence(t)}
     if len(kinds) == 2:
@@ -122,9 +122,11 @@ def conversions(actual, expected) -> tuple[str, ...]:
     if is_option(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
         return ("what is there is an option as  Some e",)
     if type(a) is ty.Fn and type(e) is not ty.Fn and (type(e) is not Meta or phrase(e)):
-        return ("this is a function: is an argument missing?",)
+        is_call = span is None or not span.text.lstrip("( ").startswith("fun ")
+        return ("this is a function: is an argument missing?",) if is_call else ()
     if a == ty.STRING and (phrase(e) or e in NUMBERS):
-        return (number_of_string(e in NUMBERS and e.name in ty.INTS),)
+        is_text = span is not None and re.match(r'\$?"\s*[^-+.\d\s]', span.text)  # no number was meant
+        return () if is_text else (number_of_string(e in NUMBERS and e.name in ty.INTS),)
     if ty.STRING in (a, e) and (phrase(a) or phrase(e) or {a, e} & NUMBERS):
         return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
     if type(a) is ty.Con and type(e) is ty.Con and not a.args and not e.args:

@@ -111,10 +111,13 @@ def unsuited(cx, form: str, kinds: frozenset[str], shown: str, span: Span) -> Dp
     return cx.fail("E0220", f"the format `{form}` does not suit {shown}", span, helps=(way,))
 
 
-def missing_argument(span: Span) -> str:
-    """The help for a missing argument; `f -1.0` parses as a subtraction."""
+def missing_argument(span: Span, last: Span) -> str:
+    """The help for a missing argument of an operator's operand; `f -1.0` parses as a subtraction, `1.0 + f -1.0`, too,
+    of what is before it."""
     text = span.source.text
     if span.text == "-" and text[span.start - 1 : span.start].isspace() and not text[span.end : span.end + 1].isspace():
+        return "a negative argument is put in parentheses:  f (-x)"
+    if re.match(r"\s+-[\w(]", text[last.end :]):
         return "a negative argument is put in parentheses:  f (-x)"
     return "this is a function: is an argument missing?"
 
@@ -145,7 +148,7 @@ def stretched(clash: Clash) -> tuple[str, ...]:
 def no_number(t, constraint: Constraint, span: Span) -> tuple[str, ...]:
     """Helps for a value of type `t` where a number is wanted."""
     if type(t) is ty.Fn:
-        return (missing_argument(span),)
+        return (missing_argument(span, constraint.operands[-1] if constraint.operands else span),)
     if constraint.name == "convert" and t == ty.STRING:
         return (number_of_string(constraint.extra in ty.INTS),)
     if t == ty.UNIT:

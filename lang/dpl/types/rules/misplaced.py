@@ -42,25 +42,36 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return shaped
     if len(args) == 1 and type(wanted) is ty.Arr and (numbered := of_axis(name, value)):
         return numbered
-    alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
-    if isinstance(value, tree.Tuple | term.Tuple) and alone:
-        return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
-    if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
-        return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
+    if together := of_tuple(args, i, wanted, rest, name):
+        return together
     after = args[i + 1].value if i + 1 < len(args) else None
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
     order = exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
-    forgotten = given[i] == "Fn" and type(wanted) is not ty.Fn  # of an argument: the call of it needs one more
-    return order or ("" if forgotten else of_library(cx, name))
+    if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
+        return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
+    return order or of_library(cx, name, 2)
 
 
-def of_library(cx: Context, name: str) -> str:
-    """The type of a function of a module that takes several arguments: the order of them cannot be guessed."""
+def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str) -> str:
+    """A help for a tuple where none belongs, and for the want of one."""
+    value = args[i].value
+    alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
+    if isinstance(value, tree.Tuple | term.Tuple) and alone:
+        return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
+    if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
+        return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
+    if type(wanted) is ty.Fn and isinstance(value, tree.Tuple) and isinstance(value.items[0], tree.Fun):
+        return "a function that gives a tuple:  fun x -> (a, b)"
+    return ""
+
+
+def of_library(cx: Context, name: str, least: int) -> str:
+    """The type of a function of a module that takes so many arguments: of several the order cannot be guessed."""
     module, _, plain = name.rpartition(".")
     found = cx.modules[module].values.get(plain) if module in cx.modules else None
-    if not isinstance(found, Value | Primitive) or len(kinds_wanted(found.scheme.ty)) < 2:
+    if not isinstance(found, Value | Primitive) or len(kinds_wanted(found.scheme.ty)) < least:
         return ""
     return f"the whole type:  {name} : {show_scheme(found.scheme)}"
 

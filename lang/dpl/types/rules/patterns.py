@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from dpl.core import term, ty
-from dpl.diagnostics import Label
+from dpl.diagnostics import DplError, Label
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.messages.parts import Why, printer
@@ -15,6 +17,7 @@ from dpl.types.solve.scheme import mono, replace
 from dpl.types.state.checks import learn
 from dpl.types.state.context import Context
 from dpl.types.state.env import Constructor, Value
+from dpl.types.state.unbound import suggest
 
 Bound = dict[str, tuple[str, Type, Span]]
 
@@ -175,14 +178,25 @@ def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> ter
         data = cx.field_owner(fields[0], span)
     for name in fields:
         if tree.member(name) not in data.fields:
-            shown = printer(cx).data_name(data.name)
-            raise cx.fail(
-                "E0203",
-                f"the record type `{shown}` has no field `{name}`",
-                span,
-                helps=(f"its fields are  {', '.join(data.fields)}",),
-            )
+            raise no_field(cx, data, name, span)
     return data
+
+
+def no_field(cx: Context, data: term.Data, name: str, span: Span) -> DplError:
+    """The error for a field that a record type does not have."""
+    title = f"the record type `{printer(cx).data_name(data.name)}` has no field `{name}`"
+    near = suggest(tree.member(name), data.fields)
+    helps = near or (f"its fields are  {', '.join(data.fields)}",)
+    return cx.fail("E0203", title, place_of_field(tree.member(name), span), helps=helps)
+
+
+def place_of_field(name: str, span: Span) -> Span:
+    """The place of a field's name in `{ x = 1; y = 2 }`, `{ r with x = 1 }` or `r.x`."""
+    for found in re.finditer(rf"(?:[{{;.]|\bwith\b)\s*({re.escape(name)})\b", span.text):
+        before = span.text[: found.start(1)]
+        if before.count("{") - before.count("}") == span.text.startswith("{"):
+            return Span(span.source, span.start + found.start(1), span.start + found.end(1))
+    return span
 
 
 def field_types(cx: Context, data: term.Data, env: dict, only: str = "") -> tuple[Type, ...]:

@@ -142,10 +142,12 @@ def of_field(cx, name: str, span: Span, way: Way) -> Way:
         return Way((COMPOSED,))
     datas = [exports.fields[name] for exports in cx.modules.values() if name in exports.fields]
     shown = next((printer(cx).data_name(data.name) for data in datas if not isinstance(data, Failed)), "")
-    if shown and not way.helps:
+    if way.helps and not span.text.startswith("{"):  # in a record, the name is the user's
+        return way
+    if shown and re.search(rf"\b{shown.partition('.')[0]}\.", span.source.text):  # the program names the module
         return Way((f"{shown} has it: annotate what is one:  (e : {shown})",))
-    way = way if way.helps else mistyped(cx, "field", name, span)
-    return way if way.helps else Way((f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
+    near = suggest(name, known(cx, "field")[0])
+    return Way(near or (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
 
 
 def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
@@ -209,6 +211,7 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
     else:
         plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
         way = Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
+        way = called_plainly(cx, "value", small, span) if kind == "constructor" and not way.helps else way
     title = f"module `{qualifier}` has no {kind} `{member}`"
     return cx.fail("E0561", title, span, helps=way.helps, edits=way.edits)
 
