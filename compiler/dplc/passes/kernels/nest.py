@@ -36,6 +36,7 @@ def nest(par: f.Par) -> list[Level]:
 
 def levels_of(par: f.Par) -> list[Level]:
     levels: list[Level] = []
+    own = set[f.Var]()  # what the levels bind so far: counts of an inner Par are known before the nest
     while True:
         binds = par.body.binds
         at = next((i for i, bind in enumerate(binds) if bind.vars and bind.vars == par.body.results), -1)
@@ -44,7 +45,7 @@ def levels_of(par: f.Par) -> list[Level]:
             break
         if any(out.kind != "keep" for out in (*par.outs, *inner.outs)) or any(out.target for out in inner.outs):
             break
-        own = {var for var, _ in par.space} | {var for bind in binds for var in bind.vars}
+        own |= {var for var, _ in par.space} | {var for bind in binds for var in bind.vars}
         if any(atom in own for atom in atoms(inner)):
             break
         levels.append(Level(par, binds[:at], binds[at + 1 :]))
