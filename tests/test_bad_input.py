@@ -160,10 +160,11 @@ def test_cache_folder_unusable(dpl, tmp_path) -> None:
     file.write_text('do print "hello"\n', encoding="utf-8")
     blocker = tmp_path / "blocker"
     blocker.write_text("a file, not a folder")
-    run = dpl("run", file, DPL_CACHE=str(blocker / "cache"))
+    run = dpl("run", "--engine", "interp", file, DPL_CACHE=str(blocker / "cache"))
     assert (run.returncode, run.stdout) == (0, "hello\n"), run.stderr
 
 
+@pytest.mark.slow
 def test_concurrent_runs(tmp_path) -> None:
     """Several runs fill one empty cache at the same time."""
     file = tmp_path / "hello.dp"

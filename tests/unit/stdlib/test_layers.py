@@ -169,4 +169,4 @@ def test_facts(dpl, engine: tuple[str, ...], program: str) -> None:
 def test_heads_must_divide_the_numbers(dpl) -> None:
     run = dpl("run", "-", stdin=DATA + "do print (self_attention a 3 (fun _ _ -> true) ys)\n")
     assert run.returncode == 1
-    assert "4 numbers are not in 3 heads" in run.stderr
+    assert "4 numbers cannot be in 3 heads" in run.stderr
