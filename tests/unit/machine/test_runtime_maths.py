@@ -142,7 +142,7 @@ HARD = (1e-150, 1e-8, 0.5, 1.46163214496836, 3.00387, 7.999999999999999, 8.0, 11
         -17.0124, -1000000.25)  # fmt: skip
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 10])
+@pytest.mark.parametrize("n", [pytest.param(n, marks=[pytest.mark.slow] if n < 3 else []) for n in (1, 2, 3, 10)])
 def test_polygamma_is_near_the_truth(n: int) -> None:
     allowed = 4.0 if n == 1 else 16.0  # units of the last place
     for x in HARD:

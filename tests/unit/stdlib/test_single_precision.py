@@ -133,7 +133,9 @@ NAMES = ["places", "matrices", "searches", "solutions"]
 
 
 @ENGINES
-@pytest.mark.parametrize("program", [PLACES, MATRICES, SEARCHES, SOLUTIONS], ids=NAMES)
+@pytest.mark.parametrize(
+    "program", [PLACES, MATRICES, SEARCHES, pytest.param(SOLUTIONS, marks=pytest.mark.slow)], ids=NAMES
+)
 def test_single_precision_is_near_to_double(dpl, engine: tuple[str, ...], program: str) -> None:
     run = dpl("run", "--engine", *engine, "-", stdin=HEAD + program)
     assert (run.returncode, run.stdout) == (0, ""), run.stderr
