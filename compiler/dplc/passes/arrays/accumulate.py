@@ -14,8 +14,8 @@ operands:
     y' = acc_add y z
 
 An element that is set to zero and then added to is written directly (`overwrite`), or stays if it is what it was
-(`idle_updates`).  What a loop adds to one place is
-added once, after the loop (`fixed_places`), and outer products some at a time (`delayed_updates`).
+(`idle_updates`).  What a loop adds to one place is added once, after the loop (`fixed_places`), and outer products some
+at a time (`delayed_updates`).
 """
 
 from __future__ import annotations

@@ -39,11 +39,12 @@ def updated_late(bind: f.Bind, supply: Callable[[], f.Supply]) -> list[f.Bind]:
         return [bind]
     columns = {inner.vars[0].name: inner.rhs for inner in every(loop.body)
                if isinstance(inner.rhs, f.Op) and is_column(inner.rhs)}  # fmt: skip
+    most = sum(outer_product(inner.rhs, columns) is not None for inner in every(loop.body))
     after: list[f.Bind] = []
     for k, var in enumerate(loop.state):
-        if var.ty in MATRICES and any(outer_product(inner.rhs, columns) for inner in every(loop.body)):
+        if most and var.ty in MATRICES:
             try:
-                bind, last = _Delayed(bind, k, columns, supply()).written()
+                bind, last = _Delayed(bind, k, columns, most, supply()).written()
             except Unfit:
                 continue
             after += last
@@ -108,15 +109,14 @@ def factor(matrix: f.Atom, inner: int, columns: dict[str, f.Op]) -> Factor:
 
 
 class _Delayed:
-    """State variable `k` of a loop, to which outer products are added."""
+    """State variable `k` of a loop, to which outer products are added: at most so many in a step."""
 
-    def __init__(self, bind: f.Bind, k: int, columns: dict[str, f.Op], supply: f.Supply) -> None:
+    def __init__(self, bind: f.Bind, k: int, columns: dict[str, f.Op], most: int, supply: f.Supply) -> None:
         loop = bind.rhs
         assert isinstance(loop, f.For)
         self.bind, self.loop, self.k, self.columns = bind, loop, k, columns
         self.b = Builder(supply)
-        steps = sum(outer_product(inner.rhs, columns) is not None for inner in every(loop.body))
-        self.room = integer(SOME + steps - 1)  # of the rows: a step may add several times, and they are asked after it
+        self.room = integer(SOME + most - 1)  # rows: whether there are enough is asked after a step only
         self.attrs: set[tuple[tuple[str, object], ...]] = set()
 
     def written(self) -> tuple[f.Bind, list[f.Bind]]:

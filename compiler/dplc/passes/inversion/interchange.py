@@ -45,9 +45,6 @@ def interchanged(
     return done, made
 
 
-Atoms = tuple[f.Atom, ...]
-
-
 @node
 class Step:
     """A binding of a nest, and the indices of the loops around it."""
@@ -108,19 +105,21 @@ class _Interchange:
         return needed[::-1]
 
     def check(self, told: set[str]) -> None:
-        """What moves must not fail, and what is done more often than before must be cheap."""
+        """What is done more often than before must be cheap, and nothing may fail: neither what moves nor what goes."""
         again = [step.bind.rhs for step in self.needed if not told <= step.around]
         if len(again) > MOST or not all(map(is_cheap, again)):
             raise Unfit
         for step in self.needed:
             rhs = step.bind.rhs
-            if not droppable(rhs) or (isinstance(rhs, f.Op) and rhs.attr("unchecked") == HERE):
+            if isinstance(rhs, f.Op) and (rhs.attr("unchecked") == HERE or self.is_across(rhs, told)):
                 raise Unfit
-            if isinstance(rhs, f.Op) and rhs.op == "index" and self.is_across(rhs, told):
-                raise Unfit
+        if not all(droppable(step.bind.rhs) for step in self.steps):
+            raise Unfit
 
     def is_across(self, read: f.Op, told: set[str]) -> bool:
-        """True if the sums read along another dimension than the last one."""
+        """True if the sums read an array along another dimension than the last one."""
+        if read.op != "index":
+            return False
         *before, last = [self.affine.sum(at).keys() for at in read.args[1:]]
         summed = {loop.index.name for loop in self.summed}
         return summed.isdisjoint(last) and not told.isdisjoint(last) and any(summed & at for at in before)
@@ -155,7 +154,9 @@ class _Interchange:
             levels[level].append(step.bind)
         return levels
 
-    def sums(self, levels: list[list[f.Bind]], loops: list[Loop], starts: Atoms, supply: f.Supply) -> f.Bind:
+    def sums(
+        self, levels: list[list[f.Bind]], loops: list[Loop], starts: tuple[f.Atom, ...], supply: f.Supply
+    ) -> f.Bind:  # fmt: skip
         """Loops that sum, with what is in each of them."""
 
         def fresh() -> tuple[f.Var, ...]:
