@@ -92,6 +92,12 @@ class DplError(Exception):
         return cls(Diagnostic(code, title, span, **more))
 
 
+def foreign(symbol: str, span: Span | None = None) -> DplError:
+    """The error of both engines for a derivative of a C function."""
+    rule = "give it one:  let rec g x = with_jvp f (fun x dx -> (g x, ... * dx)) x"
+    return DplError.at("E0404", f"`{symbol}` is foreign and has no derivative", span, helps=(rule,))
+
+
 class Bug(Exception):
     """An error in DPL itself: an invariant does not hold.  `repeat` is a command that reproduces the failure."""
 

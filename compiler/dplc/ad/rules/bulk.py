@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dpl.diagnostics import DplError
-from dpl.eval.machine.failure import foreign, located
+from dpl.diagnostics import DplError, foreign
 from dpl.prims import contribution
 from dpl.source import NOWHERE
 
@@ -42,7 +41,7 @@ def known(op: f.Op) -> bool:
 def refuse(op: f.Op) -> DplError:
     """The error for an operation that has no derivative."""
     if op.op == "extern":
-        return located(foreign(op.attr("symbol")), op.span)
+        return foreign(op.attr("symbol"), op.span)
     return DplError.at("E0406", f"`{op.op}` has no derivative", op.span)
 
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dpl import host
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.diagnostics import Bug, DplError
+from dpl.diagnostics import Bug, DplError, foreign
 from dpl.eval.code.code import Code, Scope
 from dpl.eval.code.compiler import Compiler
 from dpl.eval.derivatives import custom_rules, derive
-from dpl.eval.machine.failure import foreign, located
+from dpl.eval.machine.failure import located
 from dpl.eval.machine.machine import Frame, Machine, State
 from dpl.eval.values.value import Builtin, Cont, Tagged, Value
 

@@ -78,12 +78,6 @@ def for_user(error: DplError, own: Collection[Source], item: Span | None = None)
     return DplError(replace(first, path=path(sites, own)), *rest)
 
 
-def foreign(symbol: str) -> DplError:
-    """The error for a derivative of a C function."""
-    rule = "give it one:  let rec g x = with_jvp f (fun x dx -> (g x, ... * dx)) x"
-    return DplError.at("E0404", f"`{symbol}` is foreign and has no derivative", helps=(rule,))
-
-
 def tells_all() -> bool:
     return bool(host.current.environment("DPL_VERBOSE"))
 
