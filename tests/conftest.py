@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import dplc  # noqa: F401 (the system is the host of the language in all tests)
@@ -33,6 +33,12 @@ ENGINES = pytest.mark.parametrize(
         pytest.param(("native", "-O2"), id="optimised", marks=pytest.mark.slow),
     ],
 )
+
+
+def one_in(every: int, items: Iterable[object]) -> list[object]:
+    """One in so many, for the quick run; the long run has them all."""
+    return [item if i % every == 0 else pytest.param(item, marks=pytest.mark.slow) for i, item in enumerate(items)]
+
 
 # Files of tests that take many seconds each.
 LONG = (

@@ -31,17 +31,17 @@ RULES = {
 
 PROGRAM = """
 let f m = let v = m[0] in {rule}
-let x = {x}
-let v = {v}
-let slope s = Tree.dot (grad f (x + s * v)) v
-do print (snd (jvp f x v))
-do print (slope 0.0)
-do print ((f (x + 1e-5 * v) - f (x - 1e-5 * v)) / 2e-5)
-do print (snd (jvp (fun x -> snd (jvp f x v)) x v))
-do print (Tree.dot (snd (jvp (grad f) x v)) v)
-do print (Tree.dot (grad (fun x -> snd (jvp f x v)) x) v)
-do print ((slope 1e-5 - slope (-1e-5)) / 2e-5)
+let roads (x : float[rows, columns]) (v : float[rows, columns]) =
+  let slope s = Tree.dot (grad f (x + s * v)) v in
+  print (snd (jvp f x v));
+  print (slope 0.0);
+  print ((f (x + 1e-5 * v) - f (x - 1e-5 * v)) / 2e-5);
+  print (snd (jvp (fun x -> snd (jvp f x v)) x v));
+  print (Tree.dot (snd (jvp (grad f) x v)) v);
+  print (Tree.dot (grad (fun x -> snd (jvp f x v)) x) v);
+  print ((slope 1e-5 - slope (-1e-5)) / 2e-5)
 """
+ROADS = 7
 
 
 def close(a: float, b: float, tolerance: float) -> bool:
@@ -52,17 +52,21 @@ def close(a: float, b: float, tolerance: float) -> bool:
 @pytest.mark.parametrize("name", RULES)
 def test_rule(dpl, tmp_path: Path, name: str, effort: str) -> None:
     rng = random.Random(name)
+    program = PROGRAM.format(rule=RULES[name])
     for _ in range(2):
         rows, columns = rng.randint(2, 6), rng.randint(1, 6)
         x, v = ([[rng.uniform(-1.5, 1.5) for _ in range(columns)] for _ in range(rows)] for _ in range(2))
-        file = tmp_path / "it.dp"
-        file.write_text(PROGRAM.format(rule=RULES[name], x=json.dumps(x), v=json.dumps(v)), encoding="utf-8")
-        found = {}
-        for engine, *how in (("interp",), ("native", effort)):
-            run = dpl("run", "--engine", engine, *how, file)
-            assert run.returncode == 0, run.stderr
-            found[engine] = [float(line) for line in run.stdout.split()]
-        assert all(close(a, b, 1e-9) for a, b in zip(found["interp"], found["native"], strict=True)), found
-        forward, reverse, slope, *second, curvature = found["native"]
-        assert close(forward, reverse, 1e-9) and close(forward, slope, 1e-5), (rows, columns, found)
+        program += f"do roads {json.dumps(x)} {json.dumps(v)}\n"
+    file = tmp_path / "it.dp"
+    file.write_text(program, encoding="utf-8")
+    found = {}
+    for engine, *how in (("interp",), ("native", effort)):
+        run = dpl("run", "--engine", engine, *how, file)
+        assert run.returncode == 0, run.stderr
+        found[engine] = [float(line) for line in run.stdout.split()]
+    assert all(close(a, b, 1e-9) for a, b in zip(found["interp"], found["native"], strict=True)), found
+    assert len(found["native"]) == 2 * ROADS
+    for at in range(0, 2 * ROADS, ROADS):
+        forward, reverse, slope, *second, curvature = found["native"][at : at + ROADS]
+        assert close(forward, reverse, 1e-9) and close(forward, slope, 1e-5), found
         assert all(close(road, second[0], 1e-9) and close(road, curvature, 1e-4) for road in second), found

@@ -86,7 +86,8 @@ UNMEASURED = {
     "Plot.size": "the generated sizes are too small for it",
     "Prelude.checkpoint_loop": "computes again as often as its argument `levels` says; a fact for two of them",
 }
-LONG_MODULES = ("Plot", "Ode", "Vi", "Mcmc")  # what their gradients are made of is measured in others
+# What their gradients are made of is measured in others.
+LONG_MODULES = ("Plot", "Ode", "Vi", "Mcmc", "Ad", "Optim", "Set", "Root")
 OF_NO_INTEREST = (
     "no function", "its result holds no floats", "its arguments hold no floats", "it gives a function",
     "it captures its caller's context", "it is given or gives a reference",

@@ -1,9 +1,9 @@
 """The formatter: what it writes reads back as the same tree, with every comment, and formats to itself."""
 
 import random
-from pathlib import Path
 
 import pytest
+from conftest import ROOT, one_in
 from dpl.source import Source
 from dpl.syntax.format import format_source, show
 from dpl.syntax.lexer import Lexer
@@ -12,11 +12,9 @@ from dpl.syntax.tables import tables
 from hypothesis import HealthCheck, given, settings
 from trees import FILE, bare
 
-ROOT = Path(__file__).parents[3]
 WRONG = ("syntax_errors", "syntax_inside")  # folders of programs that cannot be parsed
-FILES = sorted(
-    p for folder in ("stdlib", "examples", "tests") for p in (ROOT / folder).rglob("*.dp") if p.parent.name not in WRONG
-)
+OWN = sorted(p for folder in ("stdlib", "examples") for p in (ROOT / folder).rglob("*.dp"))
+FILES = [*OWN, *one_in(4, sorted(p for p in (ROOT / "tests").rglob("*.dp") if p.parent.name not in WRONG))]
 
 
 def fmt(text: str) -> str:
