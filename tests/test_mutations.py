@@ -182,7 +182,9 @@ def no_hang():
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.slow
 def test_the_originals_are_programs() -> None:
+    """The quick run has them in the tests of their folders."""
     for text in programs():
         assert not [d for d in examine(text) if d.severity == "error"], text
 
