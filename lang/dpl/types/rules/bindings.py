@@ -411,7 +411,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
         decide_results(cx, types, mark)
         simplify(cx, mark)
     else:
-        keep_numbers(cx, types, mark)
+        keep_constrained(cx, types, mark)
     decide_unrelated(cx, types, mark)
     schemes, cx.pending[mark:] = generalise(cx.solver, types, cx.pending[mark:], cx.taken)
     settle_outer(cx, mark)
@@ -474,13 +474,17 @@ def inner_only(cx: Context, c) -> bool:
     return len(free(cx.solver, c.types, level).metas) == len(free(cx.solver, c.types, -1).metas)
 
 
-def keep_numbers(cx: Context, types: list[Type], mark: int) -> None:
-    """Keeps the numbers in a value, and the unknowns related to them, monomorphic.
+def keep_constrained(cx: Context, types: list[Type], mark: int) -> None:
+    """Keeps the numbers in a value, and all on which a constraint is open, monomorphic (the monomorphism restriction of
+    Haskell 2010, 4.5.5), so that a value is computed once.
 
-    The uses of `let eps = 1e-5` decide its single type.  Functions inside the value are still generalised."""
+    The uses of `let eps = 1e-5` decide its single type; that of `let hidden = w @ x` follows from those of `w` and `x`.
+    Functions inside the value are still generalised."""
     level = cx.solver.level
-    kept = {meta for meta in free(cx.solver, types, level).bare if meta.classes & {"num", "real", "scalar", "integer"}}
+    bare = free(cx.solver, types, level).bare
+    kept = {meta for meta in bare if meta.classes & {"num", "real", "scalar", "integer"}}
     open_ = [(c, free(cx.solver, c.types, level).metas) for c in cx.pending[mark:] if not c.done]
+    kept.update(meta for _, metas in open_ for meta in metas if meta in bare)
     while related := [(c, metas) for c, metas in open_ if not kept.isdisjoint(metas)]:
         open_ = [(c, metas) for c, metas in open_ if kept.isdisjoint(metas)]
         kept.update(meta for _, metas in related for meta in metas)
