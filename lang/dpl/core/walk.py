@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dpl.core import term
 from dpl.core.ty import Ty
@@ -44,6 +44,14 @@ def subterms(t) -> tuple:  # noqa: C901 -- one case per form
         case _:
             pass
     return ()
+
+
+def every(t: term.Term) -> Iterator[term.Term]:
+    """A term and all inside of it."""
+    todo = [t]
+    while todo:
+        yield (t := todo.pop())
+        todo += subterms(t)
 
 
 Value = Callable[[Ty, term.Value], term.Value]

@@ -16,6 +16,7 @@ from typing import Any
 
 from dpl import host
 from dpl.core import term as c
+from dpl.core import ty as t
 from dpl.debug.compiler import DebugCompiler, Instruments
 from dpl.debug.history import History, Moment, Stops, between
 from dpl.debug.journal import Journal
@@ -27,8 +28,9 @@ from dpl.eval.code.control import with_pullback
 from dpl.eval.machine.failure import for_user, in_path
 from dpl.eval.machine.machine import Finished
 from dpl.eval.machine.outside import ProgramExit, Writable
-from dpl.eval.run import Interpreter, in_turn, tail_of
+from dpl.eval.run import Interpreter, tail_of
 from dpl.eval.values.active import HERE
+from dpl.eval.values.instance import type_params
 from dpl.eval.values.memory import out_of_memory
 from dpl.eval.values.value import Cell, Value
 from dpl.garbage import collected_seldom, collecting, set_aside
@@ -186,16 +188,19 @@ class Run:
         end = self.machine.end
         while self.item + 1 < len(self.program.items):
             self.item += 1
+            types: tuple[t.Ty, ...] | None = ()
             match self.program.items[self.item]:
                 case c.Do(body=body):
-                    pass
-                case c.Def(name=name, body=body) as item if in_turn(item) and name not in self.given:
-                    pass
+                    params = ()
+                case c.Def(name=name, params=params, body=body) as item if name not in self.given:
+                    if (types := self.interpreter.types_in_turn(item)) is None:
+                        continue
                 case _:
                     continue
             if self.item not in self.codes:
                 self.codes[self.item] = self.interpreter._compiler.compile(body, root()).run
-            self.state = self.codes[self.item], (self.interpreter.types,), end
+            inside = self.interpreter.types.extend(type_params(params), types) if types else self.interpreter.types
+            self.state = self.codes[self.item], (inside,), end
             if self.state[0] in self.stops:
                 self.met = Stops(self.time, self.met.last)
                 self.seen.add(self.state[0])
@@ -206,7 +211,8 @@ class Run:
     def _item_done(self, value: Value) -> None:
         item = self.program.items[self.item]
         if isinstance(item, c.Def):  # a second run keeps the value that compiled code holds already
-            self.interpreter._values.setdefault((item.name, (), ()), value)
+            types = self.interpreter.types_in_turn(item)
+            self.interpreter._values.setdefault((item.name, types, ()), value)
         self._next_item()
 
     # ---- forward ----------------------------------------------------------------------------------------------------

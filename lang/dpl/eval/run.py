@@ -2,19 +2,21 @@
 
     run(program, args=["data.csv"], out=sys.stdout)
 
-Top-level items run in order.  A definition's value is computed when its turn comes.  The value of a generalised or a
-library definition is computed on first use, once for each instance.
+Top-level items run in order.  A definition's value is computed when its turn comes.  Other instances of a generalised
+definition, and those of the library, are computed on first use.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
+from functools import cached_property
 
 from dpl import host
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import GlobalNeeds
+from dpl.core.values import is_value, uses, variables
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.code.code import Code, root
 from dpl.eval.code.terms import TermCompiler
@@ -23,7 +25,7 @@ from dpl.eval.machine.machine import Machine
 from dpl.eval.machine.outside import Outside, ProgramExit, Writable
 from dpl.eval.machine.primitives import Surroundings
 from dpl.eval.values.datatypes import DataTypes
-from dpl.eval.values.instance import MOST, Handed, Types, type_params
+from dpl.eval.values.instance import MOST, Handed, Types, type_args, type_params
 from dpl.eval.values.show import Shower
 from dpl.eval.values.value import Value
 from dpl.garbage import collected_seldom
@@ -78,13 +80,33 @@ class Interpreter:
         match item:
             case c.Do(body=body):
                 self.value(body)
-            case c.Def(name=name, params=params, body=body) if in_turn(item):
+            case c.Def(name=name, body=body) if (types := self.types_in_turn(item)) is not None:
                 try:
-                    self._lookup(name, (t.UNIT,) * len(type_params(params)))
+                    self._lookup(name, types)
                 except DplError as error:
                     raise for_user(error, self._own, tail_of(body)) from None
-            case _:  # a generalised value is computed on first use, an expectation by `holds`
+            case _:  # other instances are made on first use, an expectation is computed by `holds`
                 pass
+
+    def types_in_turn(self, item: c.Def) -> tuple[t.Ty, ...] | None:
+        """The types at which a definition is computed when its turn comes: if it was generalised, but is more than a
+        value, those of its first use.  A value of all types is an error."""
+        names = type_params(item.params)
+        if not names or isinstance(item.ty, t.Var):
+            return (t.UNIT,) * len(names)
+        if is_value(item.body) or self._compiler.needs(item.name)[1]:
+            return None
+        return self._first_uses.get(item.name)
+
+    @cached_property
+    def _first_uses(self) -> dict[str, tuple[t.Ty, ...]]:
+        """The types at which the program first uses its generalised definitions, as far as they are known."""
+        defs = {name: item for name, item in self._defs.items() if item.params}
+        found: dict[str, tuple[t.Ty, ...]] = {}
+        for use in uses(defs, [item.body for item in self.program.items]):
+            if not variables(use.inst):
+                found.setdefault(use.name, type_args(defs[use.name].params, use.inst))
+        return found
 
     def holds(self, item: c.Expect) -> bool:
         return self.value(item.body) is not False
@@ -124,12 +146,6 @@ class Interpreter:
 
     def _finish(self, code: Code, types: Types) -> Value:
         return self.machine.finish(code.run, (types,), self.machine.end)
-
-
-def in_turn(item: c.Def) -> bool:
-    """True if the value of a definition is computed when its turn comes, not on first use.  A value of all types is an
-    error."""
-    return not type_params(item.params) or isinstance(item.ty, t.Var)
 
 
 def tail_of(body: c.Term) -> Span:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.names import names_of
 from dpl.diagnostics import Bug
 from dpl.node import field, record
 
@@ -357,23 +358,6 @@ def innermost(ty: t.Ty) -> t.Ty:
 def field_type(datas: Datas, record: t.Ty, index: int) -> t.Ty:
     payload = datas.argument(record, 0)
     return payload if datas.lone_field(expect_type(t.Con, record).name) else expect_type(t.Tup, payload).items[index]
-
-
-def names_of(p: c.Pattern) -> list[str]:
-    """The variables that a pattern binds."""
-    match p:
-        case c.PVar(_, name):
-            return [name]
-        case c.PAs(_, inner, name):
-            return [name, *names_of(inner)]
-        case c.PTuple(_, items) | c.PArray(_, items):
-            return [name for item in items for name in names_of(item)]
-        case c.PCon(_, _, _, arg):
-            return [] if arg is None else names_of(arg)
-        case c.POr(_, left, _):
-            return names_of(left)
-        case _:
-            return []
 
 
 def share(ty: t.Ty) -> None:

@@ -16,13 +16,13 @@ from typing import Any
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.names import bound
 from dpl.diagnostics import Bug
 from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.build import Value, pieces, type_of
 from dplc.narrow import expect_type
-from dplc.passes.closures.lambda_sets import names_of
 from dplc.passes.closures.set_types import Datas
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import payloads_of
@@ -319,24 +319,6 @@ def nodes(e: object) -> Iterator[object]:
         elif isinstance(part, c.Node | c.Arm):
             yield part
             todo += [getattr(part, name) for name in part.__match_args__ if name not in ASIDE]
-
-
-def bound(e: c.Term) -> set[str]:
-    """The variables that are bound inside a term."""
-    found: set[str] = set()
-    for part in nodes(e):
-        match part:
-            case c.Let(name=name) | c.Check(name=name) | c.Lam(param=name) | c.While(state=name) | c.Build(index=name):
-                found.add(name)
-            case c.For(state=state, index=index):
-                found |= {state, index}
-            case c.LetRec(bindings=bindings):
-                found |= {name for name, _ in bindings}
-            case c.Arm(pattern=pattern):
-                found |= set(names_of(pattern))
-            case _:
-                pass
-    return found
 
 
 def variables(e: c.Term) -> Iterator[str]:

@@ -53,6 +53,7 @@ class Local:
     function: c.Term | None
     needs: frozenset[str]  # the type variables whose sizes must be passed
     instances: dict[tuple[Types, int, Known], str] = field(default_factory=dict)
+    given: dict[str, list[tuple[c.Term, ...]]] = field(default_factory=dict)  # the sizes at its uses, by suffix
 
     def instance(self, types: Types, ty: t.Ty, known: Known) -> str:
         number = min(len(self.instances), MOST_USES) if self.function is not None and takes_functions(ty) else 0

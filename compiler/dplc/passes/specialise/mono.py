@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.shapes import needed
+from dpl.core.values import is_value
 from dpl.core.walk import changed
 from dpl.diagnostics import Bug
 from dpl.node import replace
@@ -140,15 +141,17 @@ class Monomorphiser(Copier):
             return self.mention(e.span, self.ty(e.ty, scope), self.lifted(given))
         ty = self.ty(e.ty, scope)
         if (local := scope.locals.get(e.name)) is not None:
-            name = e.name + local.instance(self.arguments(local.params, e.inst, scope), ty, known)
-            return sizes.telling(self, e, scope, lambda ty: c.Var(e.span, ty, name), ty)
+            suffix = local.instance(self.arguments(local.params, e.inst, scope), ty, known)
+            given = sizes.to_tell(self, e, scope)
+            local.given.setdefault(suffix, []).append(given)
+            return sizes.telling(self, given, lambda ty: c.Var(e.span, ty, e.name + suffix), ty)
         definition = self.definition(e.name)
         if definition is None:
             return c.Var(e.span, ty, e.name)
         name = self.instance(definition, self.arguments(definition.params, e.inst, scope), known)
         if (constant := self.constants.get(name)) is not None:
             return replace(constant, span=e.span)
-        return sizes.telling(self, e, scope, lambda ty: self.mention(e.span, ty, name), ty)
+        return sizes.telling(self, sizes.to_tell(self, e, scope), lambda ty: self.mention(e.span, ty, name), ty)
 
     def mention(self, span: Span, ty: t.Ty, name: str) -> c.Var:
         if self.current:
@@ -260,8 +263,11 @@ class Monomorphiser(Copier):
             inner = Scope(types, dict(scope.locals), known=scope.known | dict(known), sizes=dict(scope.sizes),
                 data=scope.data)
             told = sizes.told(self, (let.params, local.needs), inner)
-            copies = [sizes.functions(told, self.term(rhs, inner)) for rhs in definitions(let)]
-            made.append((local.instances[key], copies))
+            copies = [self.term(rhs, inner) for rhs in definitions(let)]
+            once = None
+            if told and isinstance(let, c.Let) and not is_value(let.rhs):
+                once = sizes.computed_once(self, told, local.given[local.instances[key]], copies[0], body)
+            made.append((local.instances[key], [once] if once else [sizes.functions(told, one) for one in copies]))
         for suffix, rhs in made:
             body = rebuilt(let, rhs, suffix, body)
         return body

@@ -9,11 +9,9 @@ The argument becomes a global function, so it must mention no local variables ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.walk import subterms
+from dpl.core.names import bound, mentioned
 
 from dplc.narrow import expect_type
 from dplc.passes.specialise import sizes
@@ -117,7 +115,7 @@ def is_function(copier: Copier, e: c.Term) -> bool:
 def movable(copier: Copier, text: c.Term, scope: Scope) -> bool:
     """True if a term mentions no local variables, except known parameters and those that it binds itself.  Sizes passed
     to the enclosing definition are local variables too."""
-    own = set(bound(text))
+    own = bound(text)
     return not scope.sizes and all(
         name in own or name in scope.known or (name not in scope.locals and copier.definition(name) is not None)
         for name in mentioned(text)
@@ -130,24 +128,3 @@ def expanded(text: c.Term, param: str) -> c.Lam:
         return text
     ty = expect_type(t.Fn, text.ty)
     return c.Lam(text.span, ty, param, c.App(text.span, ty.result, text, c.Var(text.span, ty.arg, param)), "")
-
-
-def every(text: c.Term) -> Iterator[c.Term]:
-    todo = [text]
-    while todo:
-        yield (e := todo.pop())
-        todo += subterms(e)
-
-
-def mentioned(text: c.Term) -> Iterator[str]:
-    return (e.name for e in every(text) if isinstance(e, c.Var))
-
-
-def bound(text: c.Term) -> Iterator[str]:
-    """The names that the lambdas and lets of a term bind."""
-    for e in every(text):
-        match e:
-            case c.Lam(param=name) | c.Let(name=name):
-                yield name
-            case _:
-                pass

@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.names import bound, mentioned
 from dpl.core.shapes import NOTHING, Needs, innermost, rank
+from dpl.core.walk import every
 from dpl.source import NOWHERE
 
 from dplc.narrow import a_type, expect_type
@@ -42,15 +44,35 @@ def functions(names: list[str], body: c.Term) -> c.Term:
     return body
 
 
-def telling(copier: Copier, e: c.Var, scope: Scope, mention: Callable[[t.Ty], c.Term], ty: t.Ty) -> c.Term:
+def computed_once(copier: Copier, names: list[str], uses: list[Sizes], value: c.Term, body: c.Term) -> c.Term | None:
+    """A value that takes sizes, computed where it is defined, if all its uses in `body` give the same ones and they are
+    known there; otherwise each use computes it."""
+    first, *others = uses
+    agreed = all(key(given) == key(first) for given in others)
+    if not agreed or not bound(body).isdisjoint(name for size in first for name in mentioned(size)):
+        return None
+    once = c.Var(value.span, value.ty, f"value{copier.fresh()}")
+    made: c.Term = functions([f"{name}.told" for name in names], once)
+    made = c.Let(value.span, made.ty, once.name, (), value, made)
+    for name, size in zip(names, first, strict=True):
+        made = c.Let(value.span, made.ty, name, (), size, made)
+    return made
+
+
+def key(given: Sizes) -> list[tuple[object, ...]]:
+    """What sizes are, without their places in the text."""
+    parts = (part for size in given for part in every(size))
+    return [(type(part), *[getattr(part, name, None) for name in ("name", "value", "op")]) for part in parts]
+
+
+def telling(copier: Copier, given: Sizes, mention: Callable[[t.Ty], c.Term], ty: t.Ty) -> c.Term:
     """A mention of a definition, applied to the sizes that it needs.  `ty` is its type after that."""
-    given = to_tell(copier, e, scope)
     for _ in given:
         ty = copier.intern(t.Fn(t.I64, t.PURE, ty))
     made = mention(ty)
     for size in given:
         ty = expect_type(t.Fn, ty).result
-        made = c.App(e.span, ty, made, size)
+        made = c.App(made.span, ty, made, size)
     return made
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dpl.core import term as c
+from dpl.core.shapes import Needs
 from dpl.eval.code.code import Direct, Scope
 from dpl.eval.code.compiler import Compiler
 from dpl.eval.code.sizes import handed
-from dpl.eval.values.instance import staged, type_args, type_params, types_of
+from dpl.eval.values.instance import Handed, Types, staged, type_args, type_params, types_of
 from dpl.eval.values.value import Value
 
 
@@ -20,21 +21,24 @@ def variable(compiler: Compiler, term: c.Var, scope: Scope) -> Direct:
     needs = scope.polys.get(term.name)
     if needs is None:
         return local
-    params = needs[0]
-    types = type_args(params, term.inst)
-    told = handed(compiler, term, needs, scope)
+    types = instance(term, needs, handed(compiler, term, needs, scope))
+    return lambda env: local(env).at(types(env))
+
+
+def instance(use: c.Var, needs: Needs, told: Handed | Callable[[tuple], Handed]) -> Callable[[tuple], Types]:
+    """The types, with what is told of sizes, at which a generalised local is used, from the environment."""
+    names, types = type_params(needs[0]), type_args(needs[0], use.inst)
     if callable(told):
-        names = type_params(params)
-        return lambda env: local(env).at(env[0].extend(names, tuple(map(env[0].resolve, types)), told(env)))
+        return lambda env: env[0].extend(names, tuple(map(env[0].resolve, types)), told(env))
     key = object()
 
-    def instance(env: tuple) -> Value:
+    def remembered(env: tuple) -> Types:
         memo = env[0].memo
         if key not in memo:
-            memo[key] = env[0].extend(type_params(params), tuple(map(env[0].resolve, types)), told)
-        return local(env).at(memo[key])
+            memo[key] = env[0].extend(names, tuple(map(env[0].resolve, types)), told)
+        return memo[key]
 
-    return instance
+    return remembered
 
 
 def constant(compiler: Compiler, term: c.Var, scope: Scope) -> tuple[Value, Callable | None]:

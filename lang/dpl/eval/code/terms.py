@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.names import mentioned
 from dpl.core.shapes import Needs, needed, rank
+from dpl.core.values import is_value, uses
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.code import calls, control, loops, matching, names, sizes
 from dpl.eval.code.code import Code, Direct, Poly, Run, Scope, at_once, maker
@@ -22,7 +24,7 @@ from dpl.eval.code.compiler import Compiler
 from dpl.eval.machine.machine import FunctionCode
 from dpl.eval.machine.primitives import implementation
 from dpl.eval.values import arrays
-from dpl.eval.values.instance import staged, type_params
+from dpl.eval.values.instance import Types, staged, type_params
 from dpl.eval.values.scalar import FIT
 from dpl.eval.values.value import Closure, Con, Value
 from dpl.prims import TABLE
@@ -132,8 +134,9 @@ class TermCompiler(Compiler):
                 step, scope = self.recursive(term, scope)
                 steps.append(step)
             elif type_params(term.params):
-                steps.append(self.generalised(term.rhs, scope))
-                scope = scope.bind(term.name, needs=self.local_needs(term.params, [term.rhs], scope))
+                needs = self.local_needs(term.params, [term.rhs], scope)
+                steps.append(self.generalised(term, needs, scope))
+                scope = scope.bind(term.name, needs=needs)
             else:
                 rhs = self.compile(term.rhs, scope)
                 scope = scope.bind(term.name)
@@ -150,18 +153,30 @@ class TermCompiler(Compiler):
         self.note(resume, term.rhs)
         return lambda env, k: rhs(env, (resume, env, k))
 
-    def generalised(self, rhs: c.Term, scope: Scope) -> Callable[[tuple], tuple]:
-        """Bind a Poly: the right-hand side runs once its types are known."""
-        code = self.compile(rhs, scope)
+    def generalised(self, let: c.Let, needs: Needs, scope: Scope) -> Callable[[tuple], tuple]:
+        """Bind a Poly: the right-hand side runs once its types are known.  If it is more than a value, it runs here for
+        the first use at types that are known here: if it fails, it does so before anything that follows."""
+        code = self.compile(let.rhs, scope)
+        first = None if is_value(let.rhs) else self.first_instance(let, needs, scope)
 
         def step(env: tuple) -> tuple:
             def make(types) -> Value:
                 inner = (types, *env[1:])
                 return code.direct(inner) if code.direct else self.machine.finish(code.run, inner, self.machine.end)
 
-            return env + (Poly(make),)
+            poly = Poly(make)
+            if first:
+                poly.at(first(env))
+            return env + (poly,)
 
         return step
+
+    def first_instance(self, let: c.Let, needs: Needs, scope: Scope) -> Callable[[tuple], Types] | None:
+        """The types of the first use whose types and sizes are known at the definition."""
+        for use in uses((let.name,), [let.body]):
+            if all(scope.has(name) for given in use.sizes for size in given for name in mentioned(size)):
+                return names.instance(use, needs, sizes.handed(self, use, needs, scope))
+        return None
 
     def local_needs(self, params: tuple[t.Var, ...], bodies: list[c.Term], scope: Scope) -> Needs:
         return params, needed(params, bodies, lambda name: scope.polys.get(name) or self.needs(name))

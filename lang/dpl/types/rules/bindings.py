@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dpl.core import term, ty
+from dpl.core.values import is_value
 from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
@@ -20,7 +21,7 @@ from dpl.types.rules.counts import size_of
 from dpl.types.rules.indentation import misleading
 from dpl.types.rules.lifting import simplify
 from dpl.types.rules.patterns import bind_pattern
-from dpl.types.rules.quiet import is_quiet, is_value
+from dpl.types.rules.quiet import is_quiet
 from dpl.types.solve.kinds import PHRASES, SCALARS
 from dpl.types.solve.meta import Meta, Type, prune
 from dpl.types.solve.scheme import Scheme, free, generalise, mono, unrelated
