@@ -19,7 +19,7 @@ from dplc.machine.object import assemble
 from dplc.passes.arrays import fuse
 from dplc.passes.lower import decision_trees
 from dplc.passes.recursion import by_value, linear_recursion
-from dplc.passes.simplify import simplify
+from dplc.passes.simplify import inlined
 from dplc.passes.specialise import copier, operators
 from dplc.passes.vectors import tupled, tupling
 
@@ -81,7 +81,7 @@ TINY = [
     (fuse, "LARGEST", 1), (fuse, "LARGEST", 2), (fuse, "LARGEST", 5), (linear_recursion, "COPIES", 0),
     (linear_recursion, "LARGE", 0), (linear_recursion, "LARGE", 30), (tupling, "MOST", 1),
     (tupling, "MOST", 2), (tupled, "LARGE", 0), (tupled, "HOT", 1),
-    (simplify, "SMALL", 0), (simplify, "SMALL", 60), (simplify, "DEEPEST", 0), (simplify, "DEEPEST", 2),
+    (inlined, "SMALL", 0), (inlined, "SMALL", 60), (inlined, "DEEPEST", 0), (inlined, "DEEPEST", 2),
     (copier, "MOST_USES", 0), (copier, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
     (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "ATTEMPTS", 0), (optimistic, "ATTEMPTS", 1),
     (tape, "WIDE", 0), (tape, "WIDE", 2),

@@ -33,7 +33,8 @@ from dplc.flat.retype import Retype
 from dplc.flat.walk import every
 from dplc.passes import NeedsInterpreter
 from dplc.passes.parallel.scatters import adding
-from dplc.passes.simplify.simplify import has_at_most, on_numbers, simplified
+from dplc.passes.simplify.inlined import has_at_most, on_numbers
+from dplc.passes.simplify.simplify import simplified
 
 SHORT = 64  # operations of a derivative that is differentiated in line
 

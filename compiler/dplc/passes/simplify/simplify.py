@@ -22,7 +22,6 @@ from operator import is_
 from typing import TypeVar
 
 from dpl.node import replace
-from dpl.prims import elementary
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
@@ -46,14 +45,11 @@ from dplc.flat.walk import (
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold, is_null
 from dplc.passes.simplify.hoist_dims import hoist_dims
+from dplc.passes.simplify.inlined import CHOSEN, choice, everywhere, has_at_most, pays_in_loops
 from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import droppable, movable, shareable
 from dplc.passes.simplify.unmade import without_unmade
 
-SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
-STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
-CHOSEN = 32  # the same of a function with only the arms for the constructors that it is given
-DEEPEST = 32  # nesting of inlined functions that are called once: the innermost is copied as often
 NOTHING: Mapping[str, f.Fn] = {}
 SIMPLE = (f.Op, f.TupGet, f.TupMake, f.ConMake)
 
@@ -82,9 +78,9 @@ def simplify(program: f.Program) -> f.Program:
         within = [depths[callee] for callee in callees(program.fns[name].body) if callee in inline]
         depths[name] = 1 + max(within, default=0)
         if name not in fixed and number[name] not in recursive:
-            if has_at_most(SMALL, fn.body) or (uses[name] == 1 and depths[name] < DEEPEST):
+            if everywhere(fn, uses[name], depths[name]):
                 inline[name] = fn
-            elif is_straight(fn):
+            elif pays_in_loops(fn):
                 inner[name] = fn
             elif any(choice(bind.rhs, fn.params) is not None for bind in fn.body.binds):
                 choosing[name] = fn
@@ -99,31 +95,6 @@ def simplified(fn: f.Fn, supply: f.Supply, program: f.Program, inline: Mapping[s
     body = _Simplifier(supply, inline, program).block(fn.body)
     fn = hoist_dims(with_body(fn, body), supply)
     return with_body(fn, drop_unused(fn.body))
-
-
-def has_at_most(most: int, body: f.Block) -> bool:
-    """True if a body has few bindings, not counting tuples."""
-    work = (bind for bind in every(body) if not isinstance(bind.rhs, (f.TupMake, f.TupGet)))
-    return all(i < most for i, _ in enumerate(work))
-
-
-def choice(rhs: f.Rhs, params: tuple[f.Var, ...]) -> int | None:
-    """The number of the parameter whose constructor chooses among arms."""
-    if isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data) and rhs.scrutinee in params:
-        return params.index(rhs.scrutinee)
-    return None
-
-
-def is_straight(fn: f.Fn) -> bool:
-    """True for a short function that only computes numbers from numbers, elementary functions among them."""
-    costly = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in elementary.NAMES for bind in fn.body.binds)
-    return costly and has_at_most(STRAIGHT, fn.body) and on_numbers(fn)
-
-
-def on_numbers(fn: f.Fn) -> bool:
-    """True for a function without control that only computes numbers from numbers."""
-    return all(isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet) and isinstance(part.ty, f.Num | f.Tup)
-               for bind in fn.body.binds for part in (*bind.vars, *atoms(bind.rhs)))  # fmt: skip
 
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:

@@ -20,8 +20,9 @@ from dpl.node import field, record, replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import grouped
 from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_binds, with_blocks, with_rhs
+from dplc.passes.simplify.inlined import SMALL, has_at_most
 from dplc.passes.simplify.purity import movable, quiet
-from dplc.passes.simplify.simplify import SMALL, expression_of, has_at_most
+from dplc.passes.simplify.simplify import expression_of
 
 if TYPE_CHECKING:
     from dplc.passes.vectors.tupled import Mask, Tupled

@@ -1,0 +1,67 @@
+"""Which functions are inlined: the small ones everywhere, others where it pays.
+
+A function that asks whether a place is inside of a grid is small in loops: the ranges of indices decide most of what it
+asks (`value_ranges.py`), and what is left reads side by side.
+"""
+
+from __future__ import annotations
+
+from dpl.prims import elementary
+
+from dplc.flat import term as f
+from dplc.flat.walk import atoms, every
+
+SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
+STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
+ASKING = 48  # the same of a function that mostly compares whole numbers
+CHOSEN = 32  # the same of a function with only the arms for the constructors that it is given
+DEEPEST = 32  # nesting of inlined functions that are called once: the innermost is copied as often
+
+ASKED = (f.I64, f.BOOL)
+
+
+def has_at_most(most: int, body: f.Block) -> bool:
+    """True if a body has few bindings, not counting tuples."""
+    work = (bind for bind in every(body) if not isinstance(bind.rhs, (f.TupMake, f.TupGet)))
+    return all(i < most for i, _ in enumerate(work))
+
+
+def everywhere(fn: f.Fn, uses: int, depth: int) -> bool:
+    """True for a function that is inlined at every call; functions are inlined in it to that depth."""
+    return has_at_most(SMALL, fn.body) or (uses == 1 and depth < DEEPEST)
+
+
+def pays_in_loops(fn: f.Fn) -> bool:
+    """True for a function that is inlined at calls in loops."""
+    return is_straight(fn) or asks_of_places(fn)
+
+
+def asks_of_places(fn: f.Fn) -> bool:
+    """True for a function that compares whole numbers, and does little besides."""
+    work = [bind for bind in every(fn.body) if not is_question(bind)]
+    return has_at_most(ASKING, fn.body) and len(work) <= SMALL
+
+
+def is_question(bind: f.Bind) -> bool:
+    """True for a comparison of whole numbers, and for a branch between such."""
+    asks = isinstance(bind.rhs, f.If) or (isinstance(bind.rhs, f.Op) and all(a.ty in ASKED for a in bind.rhs.args))
+    return asks and all(var.ty == f.BOOL for var in bind.vars)
+
+
+def choice(rhs: f.Rhs, params: tuple[f.Var, ...]) -> int | None:
+    """The number of the parameter whose constructor chooses among arms."""
+    if isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data) and rhs.scrutinee in params:
+        return params.index(rhs.scrutinee)
+    return None
+
+
+def is_straight(fn: f.Fn) -> bool:
+    """True for a short function that only computes numbers from numbers, elementary functions among them."""
+    costly = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in elementary.NAMES for bind in fn.body.binds)
+    return costly and has_at_most(STRAIGHT, fn.body) and on_numbers(fn)
+
+
+def on_numbers(fn: f.Fn) -> bool:
+    """True for a function without control that only computes numbers from numbers."""
+    return all(isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet) and isinstance(part.ty, f.Num | f.Tup)
+               for bind in fn.body.binds for part in (*bind.vars, *atoms(bind.rhs)))  # fmt: skip
