@@ -151,7 +151,8 @@ def branch(
         return
     scope.filled |= set.intersection(*(inner.filled for inner in inners))
     ends = [[inner.parts.get(node, scope.get(node)) for inner in inners] for node in touched]
-    told = [marks([inner.b for inner in inners], came, cond) for came in ends]
+    told = [marks([inner.b for inner in inners], came, cond, scope.get(node))
+            for came, node in zip(ends, touched, strict=True)]  # fmt: skip
     blocks = [
         inner.b.block(
             *(end_of(i, came, scope.type(node)) for came, node in zip(ends, touched, strict=True)),

@@ -129,16 +129,27 @@ def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
     return Part(atom, zeros, reduce(lambda x, y: b.op("and", x, y), conds))
 
 
-def marks(blocks: Sequence[Builder], ends: Sequence[Part | None], cond: f.Atom | None) -> list[f.Atom] | None:
+def marks(
+    blocks: Sequence[Builder], ends: Sequence[Part | None], cond: f.Atom | None, before: Part | None = None
+) -> list[f.Atom] | None:
     """What the blocks of a branch on `cond` yield to tell whether a float that they end with is a symbolic zero; None
-    if that is not needed, or not known."""
+    if that is not needed, or not known.  `before` is the part before the branch: a count goes on in all blocks."""
     given = [end for end in ends if end is not None]
     if not given or either(ends) is NO_ZEROS or not f.is_float(given[0].atom.ty) or not all(e.exact for e in given):
         return None
     if by_branch(cond, ends) or same_mark(ends) or all_signed(ends):
         return None
-    tell = contributions if any(end.count for end in given) else absence
-    return [tell(b, end) for b, end in zip(blocks, ends, strict=True)]
+    if not any(end.count for end in given):
+        return [absence(b, end) for b, end in zip(blocks, ends, strict=True)]
+    return [one_more(b, before, end) for b, end in zip(blocks, ends, strict=True)]
+
+
+def one_more(b: Builder, before: Part | None, end: Part | None) -> f.Atom:
+    """How many contributions a float has at the end of a block.  What was counted before is added to, so that the count
+    of a loop without an order stays a sum."""
+    if before is None or before.count is None or end is None or end.zeros is not NO_ZEROS:
+        return contributions(b, end)
+    return b.op("acc_add", before.count, f.Const(1.0, f.F64))
 
 
 def by_branch(cond: f.Atom | None, ends: Sequence[Part | None]) -> bool:
