@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
+
+
+def tells_nan(op: f.Op, sound: Collection[str]) -> bool:
+    """True if the result is false at NaN only: of x = x, and of several such, whose names are `sound`."""
+    same = op.op == "eq" and op.args[0] == op.args[1]
+    return same or (op.op == "and" and all(isinstance(a, f.Var) and a.name in sound for a in op.args))
 
 
 def passes_nan(op: f.Op) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
+from dplc.flat.nans import tells_nan
 from dplc.machine.emit import loops, ops, resume
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant
@@ -130,13 +131,9 @@ class FunctionEmitter(BodyEmitter):
 
     # ---- right-hand sides
 
-    def is_sound(self, op: f.Op) -> bool:
-        same = op.op == "eq" and op.args[0] == op.args[1]
-        return same or (op.op == "and" and all(isinstance(a, f.Var) and a.name in self.sound for a in op.args))
-
     def rhs(self, bind: f.Bind) -> Values:
         if isinstance(bind.rhs, f.Op):
-            if self.is_sound(bind.rhs):
+            if tells_nan(bind.rhs, self.sound):
                 self.sound.add(bind.vars[0].name)
             return ops.op(self, bind.rhs, bind.vars)
         match bind.rhs:

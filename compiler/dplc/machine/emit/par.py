@@ -25,6 +25,7 @@ from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.masks import has_masks
 from dplc.machine.emit.rings import on_ring
 from dplc.machine.emit.rows import Row, Rows, in_pieces
 from dplc.machine.emit.strips import Strips, has_functions, in_parts
@@ -39,6 +40,7 @@ from dplc.passes.simplify.purity import droppable
 
 UNDER_WAY = 4  # vectors of a function's results that are computed at a time: each one waits long for its operands
 VECTOR = 64  # bytes, at most
+MASKS_FROM = 32  # bytes of a vector; smaller ones have no masked loads
 TWICE = 16  # operations, at most, of a loop that is written twice
 
 
@@ -312,14 +314,24 @@ class _Nest:
             return ""
         accesses = e.unit.metadata(f'!{{!"llvm.loop.parallel_accesses", {e.groups[-1]}}}')
         if e.is_cold or not (self.wide and has_functions(self.binds)):
-            return e.unit.loop_mark(accesses)
-        narrow = any(var.ty == f.F32 for bind in self.binds for var in bind.vars)
+            return e.unit.loop_mark(accesses, *(self.masks() if self.wide and not e.is_cold else ()))
+        narrow = self.is_narrow()
         steps = UNDER_WAY * VECTOR // SIZES["float" if narrow else "double"]
         several = e.unit.metadata(f'!{{!"llvm.loop.interleave.count", i32 {UNDER_WAY}}}')
         whole = e.unit.loop_mark(accesses, several)
         if len(self.binds) > TWICE:
             return whole
         return Halves(whole, e.unit.loop_mark(accesses, MASKED), steps)
+
+    def masks(self) -> list[str]:
+        """The metadata of a loop whose branches become masks, where the machine has them."""
+        e, size = self.e, SIZES["float" if self.is_narrow() else "double"]
+        if e.unit.vector_bytes < MASKS_FROM or not has_masks(self.leaf.space[-1][0], self.binds):
+            return []
+        return [e.unit.metadata(f'!{{!"llvm.loop.vectorize.width", i32 {e.unit.vector_bytes // size}}}')]
+
+    def is_narrow(self) -> bool:
+        return any(var.ty == f.F32 for bind in self.binds for var in bind.vars)
 
     def bordered(self, index: f.Var, count: str, mark: str | Halves) -> Mark:
         """The metadata of a loop that reads neighbours on a ring (`rings.py`)."""

@@ -1,0 +1,62 @@
+"""Which loops with branches are vectors under masks, though LLVM's estimate may be against that."""
+
+import pytest
+from dpl.source import Source
+from dplc.flat import term as f
+from dplc.flat.parse import parse
+from dplc.machine.emit.masks import has_masks
+from dplc.machine.entry.executable import executable_text
+from dplc.machine.llvm import target
+from dplc.narrow import expect_type
+
+LOOP = """
+fn main() -> ()
+  return
+
+export f = f
+
+fn f(n: i64, a: f64[,], b: f64[], p: i64[], c: bool) -> (f64[])
+  out: f64[] = par i < n to keep
+    x: f64 = index a 3 i
+    {}
+    yield y
+  return out
+"""
+STENCIL = """low: bool = eq i 0
+    y: f64 = if low
+      yield 0.0
+    else
+      k: i64 = sub i 1
+      z: f64 = index a 2 k
+      w: f64 = div x z
+      yield w"""
+BODIES = {
+    "arithmetic and neighbours": (True, STENCIL),
+    "no branch": (False, "y: f64 = sqrt x"),
+    "a branch for NaN": (False, """s: bool = eq x x
+    y: f64 = if s
+      yield x
+    else
+      yield 0.0"""),
+    "numbers far apart": (False, STENCIL.replace("index a 2 k", "index a k 2")),
+    "one number for all points": (False, STENCIL.replace("index a 2 k", "index b 2")),
+    "places that an array tells": (False, STENCIL.replace("sub i 1", "index p i")),
+    "a remainder": (False, STENCIL.replace("sub i 1", "mod i 5")),
+    "a function": (False, STENCIL.replace("div x z", "atan2 x z")),
+    "a function outside of the branch": (False, STENCIL.replace("low:", "t: f64 = exp x\n    low:")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_masks(name):
+    wanted, body = BODIES[name]
+    fn = parse(Source("loop.flat", LOOP.format(body))).fns["f"]
+    loop = expect_type(f.Par, fn.body.binds[0].rhs)
+    assert has_masks(loop.space[0][0], loop.body.binds) is wanted
+
+
+@pytest.mark.parametrize(("machine", "wide"), [("x86_64-linux", True), ("aarch64-linux", False)])
+def test_machines_with_masks(machine, wide):
+    program = parse(Source("loop.flat", LOOP.format(STENCIL)))
+    text, _ = executable_text(program, target.to_build(machine, None))
+    assert ("llvm.loop.vectorize.width" in text) is wide
