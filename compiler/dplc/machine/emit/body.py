@@ -13,6 +13,7 @@ from typing import Any
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, names
 from dplc.machine.emit import function_groups, inplace
 from dplc.machine.emit.debug import has_no_location
@@ -103,6 +104,12 @@ class BodyEmitter(Emitter, ABC):
         if at != len(values):
             raise Bug(f"{len(values)} leaves for {variables}")
 
+    def keep_home(self, bind: f.Bind) -> None:
+        """A part of an array is in memory as old as the array."""
+        if self.groups and isinstance(bind.rhs, f.Op) and OPS[bind.rhs.op].views:
+            whole = bind.rhs.args[0]
+            self.home[bind.vars[0].name] = self.home.get(whole.name, 0) if isinstance(whole, f.Var) else 0
+
     def access(self, home: int) -> str:
         """The mark of an access to memory that is as old as the first `home` of the Pars around."""
         groups = self.groups[home:]
@@ -141,6 +148,7 @@ class BodyEmitter(Emitter, ABC):
                 self.group(groups[bind.vars[0].name])
             elif not (done and bind.vars and bind.vars[0].name in done):
                 self.define(bind.vars, self.rhs(bind))
+                self.keep_home(bind)
             if self.unit.debug or self.unit.placed:
                 self._mark(start, bind.rhs)
         (self.span, self.in_frame), self.lent = outer, False
