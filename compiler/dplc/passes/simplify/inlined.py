@@ -1,7 +1,8 @@
 """Which functions are inlined: the small ones everywhere, others where it pays.
 
 A function that asks whether a place is inside of a grid is small in loops: the ranges of indices decide most of what it
-asks (`value_ranges.py`), and what is left reads side by side.
+asks (`value_ranges.py`), and what is left reads side by side.  So is one that computes places, such as (i + 1) % 3, if
+they are constants where it is called.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ def pays_in_loops(fn: f.Fn) -> bool:
 
 
 def asks_of_places(fn: f.Fn) -> bool:
-    """True for a function that compares whole numbers, and does little besides."""
+    """True for a function that computes and compares whole numbers, and does little besides."""
     work = [bind for bind in every(fn.body) if not is_question(bind)]
     return has_at_most(ASKING, fn.body) and len(work) <= SMALL
 
 
 def is_question(bind: f.Bind) -> bool:
-    """True for a comparison of whole numbers, and for a branch between such."""
+    """True for arithmetic on whole numbers and for comparisons of them, and for a branch between such."""
     asks = isinstance(bind.rhs, f.If) or (isinstance(bind.rhs, f.Op) and all(a.ty in ASKED for a in bind.rhs.args))
-    return asks and all(var.ty == f.BOOL for var in bind.vars)
+    return asks and all(var.ty in ASKED for var in bind.vars)
 
 
 def choice(rhs: f.Rhs, params: tuple[f.Var, ...]) -> int | None:
