@@ -238,15 +238,17 @@ def matmul(body: Body, e: c.Prim) -> Value:
 
 
 def sized(body: Body, e: c.Prim) -> Value:
-    """An array whose inner sizes, if it has no rows, are the operands after it."""
+    """An array whose inner sizes, if it has no rows, are the operands after it; or whose sizes are all told."""
     array, *known = e.args
     if isinstance(array, c.Build):
         return build(body, array, tuple(known))
     b = body.b
-    x = body.atom(array)
+    x, told = body.atom(array), [body.atom(k) for k in known]
+    if len(told) == rank_of(x.ty):
+        return b.op("reshape", (x, *told), e.span, unchecked=True)
     n, *inner = dims(b, x)
     before, found = n, [n]
-    for own, size in zip(inner, [body.atom(k) for k in known], strict=True):
+    for own, size in zip(inner, told, strict=True):
         found.append(b.op("select", (b.op("eq", (before, integer(0))), size, own)))
         before = b.op("mul", (before, found[-1]))
     return b.op("reshape", (x, *found), e.span, unchecked=True)

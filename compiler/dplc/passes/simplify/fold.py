@@ -35,9 +35,8 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             return cast(value, str(op.attr("to")))
         case "cast", (f.Var() as x, *_) if elem_of(x.ty) == f.Num(str(op.attr("to"))):
             return x
-        case "index", (f.Var(name), _) if op.attr("unchecked"):
-            made = defs.get(name)
-            return made.args[1] if isinstance(made, f.Op) and made.op == "fill" else None
+        case "index" | "reshape", (f.Var(name), *_) if isinstance(made := defs.get(name), f.Op):
+            return part(op, made)
         case "is_null", (x, *_):
             return FALSE if isinstance(x.ty, f.Tup) or solid(x, defs) else TRUE if is_null(x) else None
         case "acc_add", (a, b):
@@ -50,6 +49,17 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             if rank_of(a.ty) == op.attr("rank"):
                 return a
             return zero_of(result_type(op.op, (a.ty,), dict(op.attrs))) if is_null(a) else None
+        case _:
+            return None
+
+
+def part(op: f.Op, made: f.Op) -> f.Atom | None:
+    """A part of what `made` gives, if it is known: an element of a fill, the whole in its own dimensions."""
+    match op.op, made.op, op.args:
+        case "index", "fill", (_, _) if op.attr("unchecked"):
+            return made.args[1]
+        case "reshape", "reshape", (x, *dims) if [*made.args[1:]] == dims:
+            return x
         case _:
             return None
 

@@ -81,6 +81,6 @@ def movable(rhs: f.Rhs) -> bool:
 
 
 def takes_over(op: f.Op) -> bool:
-    """True if the memory of an operand may be reused for the result."""
+    """True if the memory of an operand may be reused for the result, which is not a part of it."""
     row = OPS[op.op]
-    return not row.elementwise and any(rank_of(op.args[i].ty) for i in row.own)
+    return not (row.elementwise or row.views) and any(rank_of(op.args[i].ty) for i in row.own)

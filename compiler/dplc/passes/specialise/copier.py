@@ -17,6 +17,7 @@ from dpl.source import NOWHERE
 
 from dplc.narrow import a_type
 from dplc.passes import NeedsInterpreter
+from dplc.passes.specialise.lengths import Lengths
 from dplc.passes.specialise.program import ANY, Mono, parts_of, takes_functions, type_arguments_of
 from dplc.passes.specialise.regular import Regularity
 
@@ -70,6 +71,7 @@ class Scope:
     known: dict[str, Operator] = field(default_factory=dict)
     sizes: dict[str, tuple[c.Term, ...]] = field(default_factory=dict)  # sizes passed as arguments, by type variable
     data: dict[str, tuple[tuple[t.Var, ...], c.Term]] = field(default_factory=dict)  # local data that holds operators
+    lengths: Lengths = field(default_factory=dict)  # what the sizes in types are
 
 
 class Copier(ABC):

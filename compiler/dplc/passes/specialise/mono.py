@@ -28,7 +28,7 @@ from dpl.source import Span
 
 from dplc.narrow import expect_type
 from dplc.passes import NeedsInterpreter
-from dplc.passes.specialise import operators, sizes
+from dplc.passes.specialise import lengths, operators, sizes
 from dplc.passes.specialise.copier import Captures, Copier, Known, Local, Operator, Scope, Types, plain
 from dplc.passes.specialise.program import Mono, takes_functions
 from dplc.passes.specialise.projections import is_data, opened, resolved
@@ -163,7 +163,7 @@ class Monomorphiser(Copier):
         if (name := self.lifts.get(given.key)) is None:
             name = self.lifts[given.key] = f"operator@{len(self.lifts)}"
             self.current.append(self.out.calls.setdefault(name, {}))
-            self.out.functions[name] = operators.expanded(self.term(given.text, given.scope), f"x@{name}")
+            self.out.functions[name] = operators.expanded(self.knowing({}, given.text, given.scope), f"x@{name}")
             self.current.pop()
         return name
 
@@ -180,8 +180,8 @@ class Monomorphiser(Copier):
                 return literal(span, self.ty(ty, scope), value)
             case c.Let() | c.LetRec():
                 return self.lets(e, scope)
-            case c.Lam(span, ty, param, body, name):
-                return c.Lam(span, self.ty(ty, scope), param, curried(self.term(body, scope), name), name)
+            case c.Lam():
+                return self.function(e, scope)
             case c.Extern(span, ty, symbol):
                 return external(span, self.ty(ty, scope), symbol)
             case c.Prim(span, ty, "sized", (array, *known)):
@@ -189,7 +189,7 @@ class Monomorphiser(Copier):
                 made = self.term(array, scope)
                 return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
             case c.Match():
-                e = opened(self, e, scope)
+                return self.matched(opened(self, e, scope), scope)
             case c.Reset():
                 self.capturing()
             case c.Prim(op=op) if op in TABLE and not TABLE[op].native:
@@ -199,6 +199,26 @@ class Monomorphiser(Copier):
             case _:
                 pass
         return changed(e, lambda part: self.term(part, scope), lambda ty: self.ty(ty, scope), convert)
+
+    def function(self, e: c.Lam, scope: Scope) -> c.Lam:
+        e, known = lengths.of_function(e, scope.lengths, lambda ty: self.ty(ty, scope))
+        body = curried(self.knowing(known, e.body, scope), e.name)
+        return c.Lam(e.span, self.ty(e.ty, scope), e.param, body, e.name)
+
+    def matched(self, e: c.Match, scope: Scope) -> c.Term:
+        e, known = lengths.of_parts(e, scope.lengths, lambda ty: self.ty(ty, scope))
+
+        def part(one: c.Term) -> c.Term:
+            return self.term(one, scope) if one is e.scrutinee else self.knowing(known, one, scope)
+
+        return changed(e, part, lambda ty: self.ty(ty, scope), convert)
+
+    def knowing(self, known: lengths.Lengths, e: c.Term, scope: Scope) -> c.Term:
+        """The copy of a term in which these lengths are known."""
+        outer, scope.lengths = scope.lengths, known
+        made = self.term(e, scope)
+        scope.lengths = outer
+        return made
 
     def application(self, e: c.App, scope: Scope) -> c.Term:
         calls = [e]
@@ -261,7 +281,7 @@ class Monomorphiser(Copier):
             types, _, known = key
             types = scope.types | dict(zip(names, types, strict=True))
             inner = Scope(types, dict(scope.locals), known=scope.known | dict(known), sizes=dict(scope.sizes),
-                data=scope.data)
+                data=scope.data, lengths=scope.lengths)
             told = sizes.told(self, (let.params, local.needs), inner)
             copies = [self.term(rhs, inner) for rhs in definitions(let)]
             once = None
@@ -318,7 +338,7 @@ def curried(body: c.Term, name: str) -> c.Term:
         case c.Match(span, _, c.Var() as parameter, (c.Arm(where, pattern, None, inner),)):
             again = curried(inner, name)
             return rotated(again, lambda e: c.Match(span, e.ty, parameter, (c.Arm(where, pattern, None, e),)), body)
-        case c.Let(span, _, size, (), c.Prim(op="dim", args=(c.Var(), _)) as rhs, inner):
+        case c.Let(span, _, size, (), c.Prim(op="dim" | "sized", args=(c.Var(), *_)) as rhs, inner):
             return rotated(curried(inner, name), lambda e: c.Let(span, e.ty, size, (), rhs, e), body)
         case _:
             return body
