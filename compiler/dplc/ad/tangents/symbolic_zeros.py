@@ -112,7 +112,7 @@ def absence(b: Builder, part: Part | None) -> f.Atom:
 def contributions(b: Builder, part: Part | None) -> f.Atom:
     """How many contributions a float has, 0.0 if it is a symbolic zero."""
     if part is None or part.zeros is NO_ZEROS:
-        return f.Const(float(part is not None), f.F64)
+        return (part and part.count) or f.Const(float(part is not None), f.F64)
     return part.count or b.op("select", absence(b, part), f.Const(0.0, f.F64), f.Const(1.0, f.F64))
 
 
@@ -121,9 +121,10 @@ def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
     zeros = reduce(together, (part.zeros for part in parts))
     if all(part.signed for part in parts):
         return by_sign(b, atom)  # the sum of numbers that are not -0.0 is not, either
-    if zeros is NO_ZEROS or not f.is_float(atom.ty) or not all(part.exact for part in parts):
+    counted = any(part.count for part in parts)  # of a sum that is a number in any case, too: the loop goes on counting
+    if not f.is_float(atom.ty) or not all(part.exact for part in parts) or (zeros is NO_ZEROS and not counted):
         return Part(atom, zeros)
-    if any(part.count for part in parts):
+    if counted:
         return Part(atom, zeros, count=reduce(lambda x, y: b.op("acc_add", x, y), [contributions(b, p) for p in parts]))
     conds = dict.fromkeys(absence(b, part) for part in parts)
     return Part(atom, zeros, reduce(lambda x, y: b.op("and", x, y), conds))
@@ -218,7 +219,9 @@ def signed(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
         return part.atom
     if part.exact:
         number = positive(b, part.atom)
-        return number if part.zeros is NO_ZEROS else b.op("select", absence(b, part), f.Const(-0.0, leaf), number)
+        if part.zeros is NO_ZEROS:
+            return number
+        return b.op("select", absence(b, part), f.Const(-0.0, leaf), number, absent=True)  # `number` is 0.0 there
     return b.op("neg", b.op("sub", zero(leaf), part.atom))  # -0.0 for 0.0; its own derivative is there at 0.0, too
 
 

@@ -27,6 +27,7 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import mentions, names, rhs_mentions, with_binds, with_body, with_inner
 from dplc.narrow import expect_type
+from dplc.passes.arrays.late_reshapes import late_reshapes
 
 OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # operations with these effects: all earlier work must be done first
 LARGEST = 48  # operations in a group; larger ones would run out of registers
@@ -78,7 +79,7 @@ class _Fuser:
     def block(self, block: f.Block) -> f.Block:
         scope = _Scope(self)
         found: set[str] = set()
-        for position, bind in enumerate(block.binds):
+        for position, bind in enumerate(late_reshapes(block, self.uses).binds):
             if not scope.join(position, bind):
                 scope.before(bind.rhs)
                 scope.binds.append(with_inner(bind, self.block))

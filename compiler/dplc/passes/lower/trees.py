@@ -10,7 +10,8 @@ Floats narrower than f64 are converted before the function and after it, and so 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
@@ -174,10 +175,54 @@ class Mapping:
 
 
 def leaves(body: Body, of: Leaves, ty: t.Ty, value: Value) -> Value:
-    """All leaves as one array: they are counted first, then stored one after the other."""
-    count = counted(body, of, ty, value)
-    empty = body.b.op("fill", (count, f.Const(0.0 if of.ty == f.F64 else 0, of.ty)))
-    return stored(body, of, ty, value, empty, integer(0))[0]
+    """All leaves as one array.  Arrays of leaves are joined as they are, so that derivatives are slices."""
+    arrays: list[f.Atom] = []
+    for is_array, group in groupby(parts(body, of, ty, value), lambda x: isinstance(x.ty, f.Arr)):
+        found = tuple(group)
+        arrays += found if is_array else (body.b.op("array", found),)
+    return joined(body.b, arrays) if arrays else nothing(body.b, of, integer(0))
+
+
+def nothing(b: Builder, of: Leaves, count: f.Atom) -> f.Atom:
+    return b.op("fill", (count, f.Const(0.0 if of.ty == f.F64 else 0, of.ty)))
+
+
+def joined(b: Builder, arrays: Sequence[f.Atom]) -> f.Atom:
+    """By halves, so that no number is copied more often than the logarithm of how many arrays there are."""
+    if len(arrays) == 1:
+        return arrays[0]
+    half = len(arrays) // 2
+    return b.op("concat", (joined(b, arrays[:half]), joined(b, arrays[half:])))
+
+
+def parts(body: Body, of: Leaves, ty: t.Ty, value: Value) -> Iterator[f.Atom]:
+    """The leaves in order, as numbers and arrays."""
+    up, b = body.up, body.b
+    if not has_leaf(up, of, ty):
+        return
+    match ty:
+        case t.Con(name) if name in of.kinds:
+            yield of.given(b, b.atom(value))
+        case t.Con(name) if up.datas.unboxed(name) and (payload := up.datas.payload(ty, 0)) is not None:
+            yield from parts(body, of, payload, value)
+        case t.Tup(items):
+            for item, part in zip(items, pieces(value)):
+                yield from parts(body, of, item, part)
+        case t.Arr() if isinstance(elem_of(up.layout.flat(ty)), f.Num):
+            yield given_row(b, of, *flattened(b, value))
+        case _:
+            empty = nothing(b, of, counted(body, of, ty, value))
+            yield b.atom(stored(body, of, ty, value, empty, integer(0))[0])
+
+
+def given_row(b: Builder, of: Leaves, row: f.Atom, count: f.Atom) -> f.Atom:
+    """An array of leaves as functions take them."""
+    if elem_of(row.ty) == of.ty:
+        return row
+    index = b.var("i", f.I64)
+    with b.inside() as binds:
+        element = of.given(b, b.op("index", (row, index)))
+    return b.one(f.Build(index, count, block_of(binds, (element,))), f.Arr(of.ty, 1), "leaves")
 
 
 def counted(body: Body, of: Leaves, ty: t.Ty, value: Value) -> f.Atom:

@@ -57,17 +57,22 @@ def with_sums(fn: f.Fn, supply: f.Supply) -> f.Fn:
 def joined(fn: f.Fn) -> f.Fn:
     if not any(isinstance(bind.rhs, f.Par) for bind in every(fn.body)):
         return fn
-    known = with_known_lengths(fn)
+    known = with_known_numbers(fn)
     return with_body(fn, Joiner(known).block(known.body))
 
 
-def with_known_lengths(fn: f.Fn) -> f.Fn:
-    """The function, in which no length is read that is known from the code."""
+def with_known_numbers(fn: f.Fn) -> f.Fn:
+    """The function, in which no length is read that is known from the code, and no element of an array of equal
+    ones."""
     dims, known = dims_of(fn.body), dict[str, f.Atom]()
+    equal = {bind.vars[0].name: bind.rhs.args[1] for bind in every(fn.body)
+             if isinstance(bind.rhs, f.Op) and bind.rhs.op == "fill" and rank_of(bind.vars[0].ty) == 1}  # fmt: skip
     for bind in every(fn.body):
         match bind.rhs:
             case f.Op("dim", (array,)) if isinstance(n := dims.of(array, bind.rhs.attr("k")), f.Var | f.Const):
                 known[bind.vars[0].name] = n
+            case f.Op("index", (f.Var(name), _)) if name in equal and bind.rhs.attr("unchecked"):
+                known[bind.vars[0].name] = equal[name]
             case _:
                 pass
     for name, atom in known.items():
@@ -213,7 +218,7 @@ class Joiner:
         if any(self.uses[var.name] > 0 for var in bind.vars):
             return False
         match bind.rhs:
-            case f.Op("fill", (count, f.Const())):
+            case f.Op("fill", (count, x)) if not rank_of(x.ty):
                 counts = [count]
             case f.Par(ordered=False) as par if self.harmless(par):
                 counts = [count for _, count in par.space]

@@ -29,7 +29,7 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
     if OPS[op.op].scalar:
         if not any(map(is_constant, args)):
             return None
-        return args[0] if adds_nothing(op, defs) else row(op)
+        return plus_zero(op, defs) or row(op)
     match op.op, args:
         case "cast", (f.Const(value), *_) if not isinstance(value, str):
             return cast(value, str(op.attr("to")))
@@ -93,13 +93,17 @@ def solid(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
             return False
 
 
-def adds_nothing(op: f.Op, defs: Mapping[str, f.Rhs]) -> bool:
-    """True for `x + 0.0`, unless a number in x may be -0.0."""
+def plus_zero(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    """What `x + 0.0` is: x, unless a number in x may be -0.0; of a tangent that is -0.0 where it is absent, the number
+    beside it, which is 0.0 there."""
     match op.op, op.args:
         case "add", (f.Var() as x, f.Const(0.0, f.Num()) as zero) if f.is_float(zero.ty) and zeros_positive(zero, defs):
-            return elem_of(x.ty) == zero.ty and zeros_positive(x, defs)
+            if elem_of(x.ty) == zero.ty and zeros_positive(x, defs):
+                return x
+            made = defs.get(x.name)
+            return made.args[2] if isinstance(made, f.Op) and made.attr("absent") else None
         case _:
-            return False
+            return None
 
 
 # ---- scalar rows ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,10 @@ with the tangent is zero or NaN there, so zero is selected without asking for Na
 
     y = select m 0.0 p,  p = mul t x                    =>        b = ne t 0.0;  y = select b p 0.0
 
+If a loop has not computed a, vectors need not combine two conditions:
+
+    y = select m 0.0 p                                  =>        z = select a 0.0 nan;  y = select n z p
+
 But points that are computed in lanes first leave out the guards that they know (`machine/emit/varying.py`).
 
 Several guards of a block have one branch (`guards_together.py`).
@@ -18,11 +22,14 @@ Several guards of a block have one branch (`guards_together.py`).
 
 from __future__ import annotations
 
+from math import nan
+
 from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every, supply_for, with_binds, with_inner, with_rhs
+from dplc.narrow import expect_type
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.guards_together import Guard, last_uses, stretches
 
@@ -88,11 +95,12 @@ class _Brancher:
         """Guards of products with what may be zero are selections that do not ask for NaN."""
         done: list[f.Bind] = []
         present: dict[str, f.Var] = {}  # whether a tangent is not zero, by its name
+        made = {var.name for bind in block.binds for var in bind.vars}
         for bind in block.binds:
             guard = None if self.kept else self.guarded(bind.rhs)
             tangent = None if guard is None else self.scaled(guard)
             if guard is None or tangent is None:
-                done.append(bind)
+                done += [bind] if guard is None else self.asked_before(bind, guard, made)
                 continue
             self.changed = True
             if tangent.name not in present:
@@ -101,6 +109,18 @@ class _Brancher:
             zero = f.Const(0.0, guard.part.ty)
             done.append(with_rhs(bind, f.Op("select", (present[tangent.name], guard.part, zero))))
         return with_binds(block, done)
+
+    def asked_before(self, bind: f.Bind, guard: Guard, made: set[str]) -> list[f.Bind]:
+        """A guard that all points of a loop have alike chooses what NaN becomes, before the loop."""
+        assert isinstance(bind.rhs, f.Op)
+        both = self.defs[expect_type(f.Var, bind.rhs.args[0]).name]
+        absent, odd = both.args
+        if not isinstance(absent, f.Var) or absent.name in made:
+            return [bind]
+        self.changed = True
+        instead = f.Var(self.supply.fresh("select"), guard.part.ty)
+        choice = f.Op("select", (absent, f.Const(0.0, guard.part.ty), f.Const(nan, guard.part.ty)))
+        return [f.Bind((instead,), choice), with_rhs(bind, f.Op("select", (odd, instead, guard.part)))]
 
     def scaled(self, guard: Guard) -> f.Var | None:
         """The tangent that may be zero, if what is guarded is a product with it."""
