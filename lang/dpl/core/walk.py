@@ -1,8 +1,8 @@
-"""The direct subterms of a core term, and copies of a term with other subterms."""
+"""The direct subterms of a core term, all of them, and copies of a term with other subterms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dpl.core import term
 from dpl.core.ty import Ty
@@ -47,6 +47,15 @@ def subterms(t) -> tuple:  # noqa: C901 -- one case per form
 
 
 Value = Callable[[Ty, term.Value], term.Value]
+
+
+def within(t: term.Term) -> Iterator[term.Term]:
+    """A term and all its parts."""
+    stack = [t]
+    while stack:
+        t = stack.pop()
+        stack += subterms(t)[::-1]
+        yield t
 
 
 def same_value(_ty: Ty, value: term.Value) -> term.Value:

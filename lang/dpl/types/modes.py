@@ -16,7 +16,7 @@ from collections.abc import Iterator, Set
 
 from dpl.core import term, ty
 from dpl.core.term import Def, Program, Term
-from dpl.core.walk import subterms
+from dpl.core.walk import within
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source, Span
 from dpl.types.activity import NONE, variables
@@ -40,15 +40,6 @@ def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
             elif isinstance(t, term.LetRec):
                 for name, f in t.bindings:
                     yield from of_recursion(name, f)
-
-
-def within(t: Term) -> Iterator[Term]:
-    """A term and all its parts."""
-    stack = [t]
-    while stack:
-        t = stack.pop()
-        stack += subterms(t)
-        yield t
 
 
 def repeated(t: Term) -> tuple[str, int | None, Term] | None:
