@@ -42,10 +42,11 @@ def outside(array: Term, places: list[Term]) -> Iterator[Diagnostic]:
 
 
 def cut(array: Term, low: Term, high: Term) -> Iterator[Diagnostic]:
-    length, ends = length_of(array.ty), (literal(low), literal(high))
-    if length is not None and None not in ends and not 0 <= ends[0] <= ends[1] <= length:
-        span = low.span if low.span.end > high.span.start else low.span.to(high.span)
-        yield warning(f"the slice {ends[0]}:{ends[1]}", span, array, length, "", min(ends) < 0)
+    length, start, end = length_of(array.ty), literal(low), literal(high)
+    if length is None or start is None or end is None or 0 <= start <= end <= length:
+        return
+    span = low.span if low.span.end > high.span.start else low.span.to(high.span)
+    yield warning(f"the slice {start}:{end}", span, array, length, "", min(start, end) < 0)
 
 
 def warning(what: str, place: Span, array: Term, length: int, dimension: str, backwards: bool) -> Diagnostic:
@@ -57,8 +58,7 @@ def warning(what: str, place: Span, array: Term, length: int, dimension: str, ba
 
 
 def length_of(t: ty.Ty) -> int | None:
-    known = isinstance(t, ty.Arr) and isinstance(t.size, ty.Size) and not t.size.terms
-    return t.size.const if known else None
+    return t.size.const if isinstance(t, ty.Arr) and not t.size.terms else None
 
 
 def literal(t: Term) -> int | None:
