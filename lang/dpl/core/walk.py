@@ -1,4 +1,4 @@
-"""The direct subterms of a core term, and copies of a term with other subterms."""
+"""The direct subterms of a core term, all of them, and copies of a term with other subterms."""
 
 from __future__ import annotations
 
@@ -55,6 +55,15 @@ def every(t: term.Term) -> Iterator[term.Term]:
 
 
 Value = Callable[[Ty, term.Value], term.Value]
+
+
+def within(t: term.Term) -> Iterator[term.Term]:
+    """A term and all its parts."""
+    stack = [t]
+    while stack:
+        t = stack.pop()
+        stack += subterms(t)[::-1]
+        yield t
 
 
 def same_value(_ty: Ty, value: term.Value) -> term.Value:

@@ -80,7 +80,7 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
         lasting = is_lasting(path, name, where)
         return Source(name, decoded(host.current.read_bytes(path), name, where), path if lasting else None)
     except FileNotFoundError:
-        raise DplError.at("E0510", f"there is no file {name}", where, helps=_near(path)) from None
+        raise DplError.at("E0510", f"there is no file {name}", where, helps=_near(path) or beside(where)) from None
     except (IsADirectoryError, NotADirectoryError):
         kind = "is a directory" if _is_folder(path) else "is not below a directory"
         raise DplError.at("E0511", f"{name} {kind}, not a file", where) from None
@@ -141,6 +141,11 @@ def _near(path: Path) -> tuple[str, ...]:
 
     stems = {Path(name).stem: name for name in names}
     return tuple(f"did you mean {path.with_name(stems[n])}?" for n in get_close_matches(path.stem, stems, 1, LIKE))
+
+
+def beside(where: Span | None) -> tuple[str, ...]:
+    """A help for a path in an import, which begins where the importing file is."""
+    return ("the path begins at the folder of the file that imports it",) if where is not None else ()
 
 
 class Loader:

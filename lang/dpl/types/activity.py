@@ -108,16 +108,16 @@ def judge(
     analysis: Analysis, f: Term, span: Span, own: set[Source], known: dict[int, Dependence | None]
 ) -> Iterator[Diagnostic]:
     """`known` holds what was found of functions before, by identity; None if the analysis gave up."""
-    name = ""
+    name, taken = "", f.ty  # at this use, where its definition may be of any type
     if isinstance(f, term.Var):
         name = f.name.rpartition(".")[2].partition("#")[0] if f.name in analysis.globals else f.name.partition(".")[0]
         defined = analysis.globals.get(f.name)
         f = defined.body if defined is not None else analysis.locals.get(f.name, f)
-    if not isinstance(f, term.Lam) or not isinstance(f.ty, ty.Fn):
+    if not isinstance(f, term.Lam) or not isinstance(taken, ty.Fn):
         return
-    if not has_float(f.ty.arg):
+    if not has_float(taken.arg):
         if not f.param.startswith("_"):
-            yield of_no_float(f.ty.arg, name, span)
+            yield of_no_float(name, span)
         return
     if id(f) not in known:
         known[id(f)] = analysis.attempt(f)
@@ -179,7 +179,7 @@ def message(name: str, core: str, result: Dependence, span: Span, own: set[Sourc
     return Diagnostic("W0402", title, span, labels=labels, helps=(help_,))
 
 
-def of_no_float(t: ty.Ty, name: str, span: Span) -> Diagnostic:
+def of_no_float(name: str, span: Span) -> Diagnostic:
     """The warning for a function of integers, booleans or strings."""
     who = f"`{name}`" if name else "the function"
     title = f"this derivative is always zero: {who} takes what holds no float"

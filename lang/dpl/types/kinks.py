@@ -37,7 +37,9 @@ SAME = (
 )  # fmt: skip
 PRODUCTS = ("mul", "matmul", "dot")
 FLAT = "the derivative there is taken as 0"
-SLOPES = {"abs": FLAT, "relu": FLAT, "sqrt": "its slope there is infinite", "hypot": FLAT, "norm": FLAT}
+STEEP = "its slope there is infinite"
+SLOPES = {"abs": FLAT, "relu": FLAT, "sqrt": STEEP, "pow": STEEP, "hypot": FLAT, "norm": FLAT}
+OPERATOR = {"pow": "**"}  # as it is written
 
 Kinks = frozenset[tuple[str, Span]]
 NO_KINKS: Kinks = frozenset()
@@ -102,6 +104,7 @@ def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
 def message(span: Span, name: str, place: Span, own: set[Source]) -> Diagnostic:
     what = SLOPES.get(name, "the derivative there is that of one side")
     where = "two equal operands" if name in ("max", "min") else "0"
+    name = OPERATOR.get(name, name)
     labels = (Label(place, f"`{name}` of {where} here"),) if place.source in own and place != span else ()
     helps = ("start at small random numbers, or smooth it:  sqrt (x * x + 1e-6)  for  abs x",)
     return Diagnostic(
@@ -302,13 +305,16 @@ def is_kink(op: str, args: list[Number]) -> bool:
         return False
     if op in ("max", "min"):
         return not args[0].found.isdisjoint(args[1].found)
+    if op == "pow":  # a root
+        power = args[1].value
+        return args[0].active and 0 in args[0].found and power is not None and 0 < power < 1
     return op in SLOPES and all(0 in a.found for a in args)
 
 
 def is_flat(op: str, args: list[Number], to: Number) -> bool:
     """Whether the slope of a product or a power to one of its operands is 0, as in `abs x * x` at 0: what the slopes
     further in are taken as makes no difference then, if they are finite."""
-    if len(args) != 2 or any(name == "sqrt" for name, _ in to.kinks):
+    if len(args) != 2 or any(SLOPES.get(name) == STEEP for name, _ in to.kinks):
         return False
     base, other = args
     if op == "pow":

@@ -4,18 +4,19 @@
     [for i < n -> diff (fun t -> f (x + t * unit i)) 0.0]        the same
     [for i < n -> grad (fun t -> (f t)[i]) x]                    n reverse sweeps, where  diff f x  is one forward sweep
 
-The warning is given only if nothing but the input (or output) differs from step to step, and the function has one
-number as its result (or argument).  In loops of fewer than FEW steps either mode is good.
+A function that calls itself with the next index is such a loop, too.  The warning is given only if nothing but the
+input (or output) differs from step to step, and the function has one number as its result (or argument).  In loops of
+fewer than FEW steps either mode is good.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from dpl.core import term, ty
-from dpl.core.term import Program, Term
-from dpl.core.walk import subterms
+from dpl.core.term import Def, Program, Term
+from dpl.core.walk import within
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source, Span
 from dpl.types.activity import NONE, variables
@@ -29,18 +30,16 @@ MAPS = ("Prelude.map", "Array.map", "List.map")
 
 def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
     for item in program.items:
+        if isinstance(item, Def) and item.group and item.body.span.source in own:
+            yield from of_recursion(item.name, item.body)
         for t in within(item.body):
-            if t.span.source in own and (loop := repeated(t)):
+            if t.span.source not in own:
+                continue
+            if loop := repeated(t):
                 yield from wasteful(*loop)
-
-
-def within(t: Term) -> Iterator[Term]:
-    """A term and all its parts."""
-    stack = [t]
-    while stack:
-        t = stack.pop()
-        stack += subterms(t)
-        yield t
+            elif isinstance(t, term.LetRec):
+                for name, f in t.bindings:
+                    yield from of_recursion(name, f)
 
 
 def repeated(t: Term) -> tuple[str, int | None, Term] | None:
@@ -55,14 +54,57 @@ def repeated(t: Term) -> tuple[str, int | None, Term] | None:
             return None
 
 
-def wasteful(index: str, steps: int | None, body: Term) -> Iterator[Diagnostic]:
-    """The derivatives in the body of a loop that are parts of one sweep of the other mode."""
+def of_recursion(name: str, f: Term) -> Iterator[Diagnostic]:
+    """The same in a function that calls itself with one parameter, its index, greater or smaller by one."""
+    params = list[str]()
+    while isinstance(f, term.Lam):
+        params.append(f.param)
+        f = f.body
+    if call := next((args for t in within(f) if (args := arguments(name, t)) and len(args) == len(params)), None):
+        changing = {p for p, arg in zip(params, call) if not (isinstance(arg, term.Var) and arg.name == p)}
+        for index in [p for p, arg in zip(params, call) if is_next(p, arg)]:
+            yield from wasteful(index, ends_at(index, f), f, changing)
+
+
+def arguments(name: str, t: Term) -> list[Term]:
+    """The arguments of a call of a function; none if it is no call of it."""
+    found = list[Term]()
+    while isinstance(t, term.App):
+        found.append(t.arg)
+        t = t.fn
+    return found[::-1] if isinstance(t, term.Var) and t.name == name else []
+
+
+def is_next(param: str, arg: Term) -> bool:
+    match arg:
+        case term.Prim(op="add" | "sub", args=(term.Var(name=name), term.Lit(value=1))):
+            return name == param
+        case _:
+            return False
+
+
+def ends_at(index: str, body: Term) -> int | None:
+    """The number with which a recursion compares its index; None if there is none, or if it counts down to 0."""
+    for t in within(body):
+        match t:
+            case term.Prim(op="eq" | "lt" | "le" | "ge", args=(term.Var(name=name), term.Lit(value=int() as end))) if (
+                name == index
+            ):
+                return end if end > 0 else None
+            case _:
+                pass
+    return None
+
+
+def wasteful(index: str, steps: int | None, body: Term, others: Set[str] = frozenset()) -> Iterator[Diagnostic]:
+    """The derivatives in the body of a loop that are parts of one sweep of the other mode.  `others` are names from
+    outside of the body that change from step to step."""
     if steps is not None and steps < FEW:
         return
     changing: set[str] | None = None
     for t in within(body):
         if isinstance(t, term.App | term.Prim) and is_derivative(t):
-            changing = changing or {index, *bound(body)}
+            changing = changing or {index, *others, *bound(body)}
             if is_partial(t, index, changing):
                 yield message(t.span, steps, "input", "grad f x")
             elif is_component(t, index, changing):

@@ -3,10 +3,11 @@
 import io
 import json
 import logging
+import os
 
 import pytest
 from dplc.tools.debug.wire import Malformed, Wire
-from dplc.tools.lsp.input import Input, Lines
+from dplc.tools.lsp.input import Input, Lines, Output
 from dplc.tools.messages import LONGEST, is_deep
 
 
@@ -41,3 +42,12 @@ def test_the_log_has_a_line_for_a_malformed_message() -> None:
     failure = ValueError("no JSON")
     found = logging.LogRecord("", logging.ERROR, "", 0, "Unable to handle message", (), (ValueError, failure, None))
     assert Lines().format(found) == "a message is malformed: ValueError: no JSON"
+
+
+def test_a_client_that_has_gone_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    answers = Output(os.fdopen(writing, "wb"))
+    answers.write(b"answer")
+    answers.flush()
+    answers.close()

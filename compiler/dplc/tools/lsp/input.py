@@ -1,8 +1,9 @@
-"""What a client sends, before it is read.  A message that is too long or too deep ends the connection."""
+"""A client's two streams.  A message that is too long or too deep ends the connection."""
 
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
@@ -35,6 +36,25 @@ class Input:
         log.error(why)
         self.closed = True
         return b""
+
+
+class Output:
+    """Where the server's library writes its answers.  A client that has gone is no error: the next read finds out."""
+
+    def __init__(self, outgoing: BinaryIO) -> None:
+        self.outgoing = outgoing
+
+    def write(self, answer: bytes) -> None:
+        with suppress(OSError):
+            self.outgoing.write(answer)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self.outgoing.flush()
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self.outgoing.close()
 
 
 class Protocol(LanguageServerProtocol):

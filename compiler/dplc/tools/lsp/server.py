@@ -25,7 +25,7 @@ from pygls.lsp.server import LanguageServer
 
 from dplc import VERSION
 from dplc.tools.lsp.features import colours, completion, hints, hover, navigate, outline, problems, signature
-from dplc.tools.lsp.input import Input, Lines, Protocol
+from dplc.tools.lsp.input import Input, Lines, Output, Protocol
 from dplc.tools.lsp.text.documents import Document, Workspace
 
 PAUSE = 0.15  # seconds without typing, after which diagnostics are published
@@ -227,9 +227,10 @@ def serve() -> None:
     shown.setFormatter(Lines("%(levelname)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[shown])
     logging.getLogger("pygls.protocol.json_rpc").addFilter(is_news)
-    with open(os.dup(1), "wb") as answers:
-        sys.stdout = sys.stderr  # other output must not mix with the answers
-        server.start_io(Input(sys.stdin.buffer), answers)  # pyrefly: ignore[bad-argument-type]
+    answers = Output(open(os.dup(1), "wb"))  # noqa: SIM115 (`close` of Output, as the client may have gone)
+    sys.stdout = sys.stderr  # other output must not mix with the answers
+    server.start_io(Input(sys.stdin.buffer), answers)  # pyrefly: ignore[bad-argument-type]
+    answers.close()
 
 
 def is_news(record: logging.LogRecord) -> bool:

@@ -1,4 +1,5 @@
-"""Errors for an index or slice out of bounds: they mark the index and the array in the text `array[i, j][k]`."""
+"""Errors for an index or slice out of bounds: they mark the index and the array in the text `array[i, j][k]` or
+`{ array with [i, j] = e }`."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from dpl.diagnostics import Diagnostic, DplError, Label
 from dpl.node import node, replace
 from dpl.source import Span
 
-_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|--[^\n]*|[][(){},]', re.DOTALL)
+_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|--[^\n]*|\bwith\b|[][(){},;]', re.DOTALL)
 _WRITTEN = re.compile(r"[-\d:\s]+")  # a literal index or slice: its text shows its value
 _BACKWARDS = re.compile(r"(?:^|:)\s*-\s*\d")
 
@@ -30,7 +31,7 @@ class OutOfBounds(DplError):
         if self.back >= len(parts):
             return DplError(replace(bare, span=span))
         group, number = parts[-1 - self.back]
-        at, array = group.parts[number], Span(span.source, span.start, group.opens)
+        at, array = group.parts[number], Span(span.source, group.array, group.ends)
         note = "" if _WRITTEN.fullmatch(at.text) else f"this is {self.value}"
         name = f"`{array.text}`" if re.fullmatch(r"[\w.']+", array.text) else "this"
         has = f"{name} has length {self.length}" + (f" in dimension {number + 1}" if number else "")
@@ -57,14 +58,17 @@ def without_parentheses(span: Span) -> Span:
 
 @node
 class Group:
-    """`[i, j]` after an array: the position of its opening bracket, and the spans of its indices."""
+    """`[i, j]` after an array: where the array begins and ends, and the spans of its indices."""
 
-    opens: int
+    array: int
+    ends: int
     parts: tuple[Span, ...]
 
 
 def index_groups(span: Span) -> list[Group]:
-    """The index brackets at the end of an expression; none if it is not an indexed array."""
+    """The index brackets at the end of an expression, or of an update; none if it is neither."""
+    if span.text[:1] == "{":
+        return _updated(span)
     groups: list[Group] = []
     opened: list[int] = []
     commas: list[int] = []
@@ -77,18 +81,36 @@ def index_groups(span: Span) -> list[Group]:
             start = opened.pop()
             if not opened:
                 if piece == "]" and start > 0:
-                    groups = [*(groups if start == end else []), _group(span, [start, *commas, at])]
+                    group = _group(span, [start, *commas, at], (0, start))
+                    groups = [*(groups if start == end else []), group]
                 commas, end = [], at + 1
         elif piece == "," and len(opened) == 1:
             commas.append(at)
     return groups if end == len(span.text) else []
 
 
-def _group(span: Span, marks: list[int]) -> Group:
+def _updated(span: Span) -> list[Group]:
+    """The index brackets of `{ array with [i, j] = e }`; none of several updates, whose operations share a span."""
+    depth, array, marks, closed = 0, (1, 1), list[int](), False
+    for found in _PIECE.finditer(span.text):
+        piece, at = found.group(), found.start()
+        depth += (piece in "([{") - (piece in ")]}")
+        if piece == "with" and depth == 1:
+            before = span.text[1:at]
+            array = (1 + len(before) - len(before.lstrip()), 1 + len(before.rstrip()))
+        elif depth == 1 and piece == ";":
+            return []
+        elif array[1] > 1 and not closed and (depth, piece) in ((2, "["), (2, ","), (1, "]")):
+            marks.append(at)
+            closed = piece == "]"
+    return [_group(span, marks, array)] if closed else []
+
+
+def _group(span: Span, marks: list[int], array: tuple[int, int]) -> Group:
     """`marks` are the positions of the opening bracket, the commas and the closing bracket."""
     parts = []
     for before, after in pairwise(marks):
         text = span.text[before + 1 : after]
         start = span.start + before + 1 + len(text) - len(text.lstrip())
         parts.append(Span(span.source, start, start + len(text.strip())))
-    return Group(span.start + marks[0], tuple(parts))
+    return Group(span.start + array[0], span.start + array[1], tuple(parts))

@@ -31,6 +31,8 @@ def of_named_axis(before: str, after: str) -> str:
     """A help at the name `axis` in `sum(x, axis=1)` or `sum x axis=1`, from the texts around; or nothing."""
     call = re.search(r"([\w.]+)\s*\(([^()]+),\s*$", before) or re.search(r"([\w.]+) (\w+|\([^()]+\)) \(?$", before)
     axis = named_axis(after)
+    if call and call[1] == "print":  # `print (sum xs, axis=0)`
+        call = re.fullmatch(r"([\w.]+) (.+)", call[2])
     return along(call[1], call[2].strip(), axis) if call and axis is not None else ""
 
 

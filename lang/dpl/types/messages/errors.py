@@ -56,7 +56,8 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 note=place if facts else shown,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 facts=facts,
-                helps=annotated(p, actual, expected, shown, labels)
+                helps=(why.ways() if why else ())
+                or annotated(p, actual, expected, shown, labels)
                 or size_helps(clash.left, clash.right, wanted, place == "the body of the loop is"),
             )
         case "occurs" if "'" in shown + wanted:
@@ -65,7 +66,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 f"an infinite type: {shown} would have to equal {wanted}",
                 span,
                 labels=labels,
-                helps=(FORGOTTEN_DO,) if at_the_margin(span) else contained(shown, wanted),
+                helps=(FORGOTTEN_DO,) if at_the_margin(span) else contained(shown, wanted, p.type(clash.left)),
             )
         case "class" if (error := lacking(cx, clash, actual, expected, span, why)) is not None:
             return error
@@ -98,10 +99,12 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
     )
 
 
-def contained(shown: str, wanted: str) -> tuple[str, ...]:
-    """Helps for two types of which one would contain the other."""
+def contained(shown: str, wanted: str, name: str) -> tuple[str, ...]:
+    """Helps for two types of which one would contain the other, at their parts called `name`."""
     if shown.count("[") != wanted.count("["):
         return ("one is an array of the other: is an element meant, or an array, in both places?",)
+    if name not in (shown, wanted):
+        return (f"compare them part by part: where one has {name}, the other has a type with {name} in it",)
     return (
         "a type that contains itself needs a declaration:  type t = Roll of ...",
         "a recursive function has one type inside its own definition",

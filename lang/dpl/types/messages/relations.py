@@ -50,7 +50,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
             title = f"{a} and {b} do not go together" if a != b else f"this works on numbers, not on {a}"
             helps = formatted(span, types) or mixed(types[0], types[1])
             return cx.fail("E0201", title, span, labels=labels, helps=helps)
-        case _, "class":
+        case _, "class" if constraint.name != "append" or all(is_sequence(prune(t)) for t in types[:2]):
             code, phrase_ = class_code(clash.right), PHRASES[clash.right]
             helps = no_number(prune(clash.left), constraint, span) or mixed(types[0], types[-1])
             return cx.fail(code, f"{p.type(clash.left)} is not {phrase_}", span, labels=labels, helps=helps)
@@ -76,7 +76,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
             return cx.fail(
                 "E0211", f"{words.get(name, 'the types here')} cannot be told", span, helps=("annotate an operand",)
             )
-        case "append", ("type" | "append"):
+        case "append", ("type" | "append" | "class"):
             helps = appended(constraint, types)
             title = f"`++` appends two strings, lists or arrays, not {a} and {b}"
             return cx.fail("E0201", title, span, labels=labels, helps=helps)

@@ -6,6 +6,7 @@ x |> f y         ->   let t = x in f y t
 
 from __future__ import annotations
 
+import re
 from functools import partial, reduce
 
 from dpl.core import term, ty
@@ -271,15 +272,15 @@ def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -
     """Checks the function given to `grad`: its result must be one float."""
     parts = arg.value.items if isinstance(arg.value, tree.Tuple | term.Tuple) else ()
     way = f"arguments stand one after the other:  {name} {' '.join(p.span.text for p in parts)}" if parts else ""
-    if not isinstance(arg.value, tree.Node):
-        return arg.check(cx, wanted, Why(help=way))
     wanted = prune(wanted)
     assert type(wanted) is ty.Fn
     hint = ty.Fn(wanted.arg, wanted.eff, cx.solver.fresh())
-    f = cx.infer(arg.value, hint)
+    f = cx.infer(arg.value, hint) if isinstance(arg.value, tree.Node) else arg.value
     actual = prune(f.ty)
     if type(actual) is ty.Fn:
         ways = by_arguments(arg.value, actual, name)
+        if prune(wanted.arg) == ty.STRING:
+            ways = ("a derivative is taken at a point: a number, an array or other data with floats",)
         why = Why(f"the argument of what is given to `{name}`", help=ways[0] if ways else "")
         cx.unify(actual.arg, wanted.arg, arg.value.span, why)
         result = prune(actual.result)
@@ -288,7 +289,7 @@ def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -
     return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head, help=way))
 
 
-def by_arguments(f: tree.Expr, t: ty.Fn, name: str) -> tuple[str, ...]:
+def by_arguments(f: tree.Expr | term.Term, t: ty.Fn, name: str) -> tuple[str, ...]:
     """Helps for a function of several arguments given to `grad`, which takes functions of one."""
     text = f.name if isinstance(f, tree.Var) else "f"
     if type(prune(t.result)) is ty.Fn:
@@ -299,14 +300,18 @@ def by_arguments(f: tree.Expr, t: ty.Fn, name: str) -> tuple[str, ...]:
     return ()
 
 
-def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
+def not_one_number(cx: Context, f: tree.Expr | term.Term, t: ty.Fn, name: str, head: Span):
     p = printer(cx)
     arg, result, outcome = p.type(t.arg), p.type(t.result), prune(t.result)
     shown = f"`{f.name}`" if isinstance(f, tree.Var) else "this function"
-    text = f.name if isinstance(f, tree.Var) else "f"
+    gradient = re.fullmatch(r"\(?grad ([\w.]+)\)?", f.span.text)
+    text = f.name if isinstance(f, tree.Var) else f"grad {gradient[1]}" if gradient else "f"
     what = "the gradient of a total" if name.endswith("grad") else "of a total"
     helps = [f"{what}:  {name} (fun x -> sum ({text} x))"] if type(outcome) is ty.Arr else []
-    helps += by_arguments(f, t, name) or [f"all derivatives:  Ad.jacobian {text}  or  vjp {text}"]
+    if gradient and type(outcome) is ty.Arr:
+        helps.append(f"all second derivatives:  Ad.hessian {gradient[1]}  ; by a direction:  Ad.hvp {gradient[1]} x v")
+    else:
+        helps += by_arguments(f, t, name) or [f"all derivatives:  Ad.jacobian {text}  or  vjp {text}"]
     if type(outcome) is ty.Con and outcome.name in ty.INTS:
         helps = ["only floats have derivatives: convert with  float (...)"]
     return cx.fail(
@@ -319,7 +324,7 @@ def not_one_number(cx: Context, f: tree.Expr, t: ty.Fn, name: str, head: Span):
     )
 
 
-def results(cx: Context, f: tree.Expr) -> list[Span]:
+def results(cx: Context, f: tree.Expr | term.Term) -> list[Span]:
     """The place that determines a function's result; [] if it is unknown."""
     entry = cx.find(f.name) if isinstance(f, tree.Var) else None
     definition = cx.definition(entry) if isinstance(entry, Value) else None

@@ -79,7 +79,9 @@ def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
 def elements(cx: Context, items: tuple, elem: Type, kind: str) -> list[term.Term]:
     """The items of a list or an array, all of one type."""
     first = items[0].span if items else None
-    why = Why(f"an element of this {kind}", first, "the first element")
+    lengths = "rows of one array have one size; rows of several, as a list:  [[a; b]; [c;]]"
+    ragged = lengths if len({len(item.items) for item in items if isinstance(item, tree.ArrayLit)}) > 1 else ""
+    why = Why(f"an element of this {kind}", first, "the first element", help=ragged)
     return [cx.check(item, elem, why if i else None) for i, item in enumerate(items)]
 
 

@@ -32,6 +32,9 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return unchanging(value)
     if name in ("assert", "not"):
         return f"a condition is put in parentheses:  {name} (a = b)"
+    if name in ("diff", "Ad.diff") and i == 1 and kind_given(cx, value) in ("Arr", "Tup"):
+        f = written(args[0].value)
+        return f"it takes one number; of more:  grad {f} xs ; in a direction:  jvp {f} xs v"
     if other := of_other_module(cx, name, wanted, kind_given(cx, value)):
         return other
     if type(wanted) is ty.Arr and len(args) == 1 and kind_given(cx, value) == NUMBER:
@@ -296,6 +299,8 @@ def of_known_function(args: list[Arg], name: str, extra: tree.Expr | term.Term) 
             return drawn(name, args[0].value, shown[1:])
         case "map" | "List.map":
             return f"of two {'arrays' if name == 'map' else 'lists'}:  {name}2 {' '.join(shown[:3])}"
+        case "vjp":
+            return f"the pullback is the second part:  let (y, back) = vjp {shown[0]} {shown[1]} in back {shown[2]}"
         case "assert":
             return f"with a reason:  if not {shown[0]} then error {shown[1]}"
         case _:

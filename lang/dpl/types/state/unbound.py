@@ -60,7 +60,7 @@ def unbound(cx, kind: str, name: str, span: Span, wanted: Type | None = None) ->
         way = misread(cx, name, span)
     if not way.helps and kind == "type" and len(name) == 1:
         way = Way((f"a type variable is written  '{name}",))
-    if kind == "field":
+    if kind == "field" and below is None:
         way = of_field(cx, name, span, way)
     if not way.helps:
         way = mistyped(cx, kind, name, span)
