@@ -36,14 +36,19 @@ class KernelEmitter(DeviceFunction):
     def text(self) -> str:
         """The kernel's text; its name is @NAME."""
         where = self.arguments()
-        first, step = self.w.let("call i64 @rt.thread()"), self.w.let("call i64 @rt.threads()")
-        points = Points(self, self.kernel, where, first, step)
         if self.kernel.recursive:
             self.w.do(f"call void @rt.begin_thread(ptr {self.w.slot('i64')})")
-        points.write()
+        variables = self.work(where)
         body = "\n".join((*self.w.slots, "  br label %start", "start:", *self.w.lines))
         head = f'define ptx_kernel void @NAME({", ".join(self.params)}) "nvvm.maxntid"="{THREADS}" nounwind'
-        return f"{points.variables}{head} {{\nentry:\n{body}\n  ret void\n}}\n"
+        return f"{variables}{head} {{\nentry:\n{body}\n  ret void\n}}\n"
+
+    def work(self, where: Places) -> str:
+        """Writes what a thread does; the variables in shared memory."""
+        first, step = self.w.let("call i64 @rt.thread()"), self.w.let("call i64 @rt.threads()")
+        points = Points(self, self.kernel, where, first, step)
+        points.write()
+        return points.variables
 
     # ---- parameters
 

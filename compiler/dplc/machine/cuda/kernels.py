@@ -27,6 +27,7 @@ from dplc.machine.emit.unit import symbol
 from dplc.machine.failure.failures import Sites
 from dplc.passes.device.kernels import Devices, Kernel, shortened
 from dplc.passes.device.streams import streamed
+from dplc.passes.device.team_steps import is_team
 from dplc.passes.kernels.independence import Independence
 from dplc.passes.recursion.modulo_cons import with_holes
 
@@ -65,25 +66,38 @@ class Kernels:
 
     def made(self, par: f.Par) -> Kernel | str:
         """The kernel of a Par, or the reason why it is none."""
-        plan = self.devices.plan(replace(par, body=streamed(shortened(par.body))))
+        plan = self.plan(par)
         if isinstance(plan, str):
             return plan
         called = list(self.called(par.body))
         recursive = any(self.unit.group[name] in self.unit.tailcc for name in called)
         plan = replace(plan, recursive=recursive)
-        text = KernelEmitter(self.unit, plan).text()
+        text = self.entry(plan)
         for name in called:
             self.function(name)
         reached = self.reached(text)
         if missing := next((name for name in reached if is_foreign(name)), ""):
             return f"there is no {missing} on a device"
-        arena = recursive or "rt.taken" in reached
+        arena = recursive or "rt.taken" in reached or plan.geometry == "team"
         if not arena:
             text = text.replace("  call void @rt.begin_point()\n", "")
         name = f"par_{sha256(text.encode()).hexdigest()[:DIGITS]}"
         self.kernels[name] = text.replace("@NAME", f"@{name}")
         self.helpers |= dict.fromkeys(helpers.needed(plan))
         return replace(plan, name=name, arena=arena, fails=bool(reached & {"rt.fail", "rt.no_memory"}))
+
+    def plan(self, par: f.Par) -> Kernel | str:
+        """The Par as a kernel, as threads run it.  The steps of a team keep their Pars."""
+        body = shortened(par.body)
+        return self.devices.plan(replace(par, body=body if is_team(par) else streamed(body)))
+
+    def entry(self, plan: Kernel) -> str:
+        """The text of what threads start with."""
+        if plan.geometry != "team":
+            return KernelEmitter(self.unit, plan).text()
+        from dplc.machine.cuda.team_kernel import TeamEmitter  # few programs have one
+
+        return TeamEmitter(self.unit, plan, self.plan, lambda fn: shortened(self.devices.program.fns[fn].body)).text()
 
     def product(self, ty: str) -> None:
         """Adds the kernels of products of matrices of numbers of a type."""

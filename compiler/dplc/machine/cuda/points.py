@@ -55,6 +55,12 @@ class Points:
         """Writes the loops of a thread."""
         {"points": self.each, "sums": self.blocks, "rows": self.columns, "groups": self.grouped}[self.kernel.geometry]()
 
+    def by_team(self) -> None:
+        """The same for the threads of a team: numbers that are summed are stored, one for each point."""
+        {"points": self.each, "sums": self.numbers, "rows": self.columns, "groups": self.grouped}[
+            self.kernel.geometry
+        ]()
+
     # ---- points
 
     def total(self) -> str:
@@ -74,7 +80,7 @@ class Points:
     def compute(self, point: str) -> None:
         """A point, with what it keeps; its loops write their parts."""
         self.indices(point)
-        self.w.do("call void @rt.begin_point()")
+        self.e.begin_point()
         self.own_accumulators()
         for level in self.kernel.levels[:-1]:
             self.e.run(level.before)
@@ -182,6 +188,16 @@ class Points:
     def zeros_of(self, folds: Sequence[tuple[int, Made]]) -> Values:
         return [number(0, expect_type(f.Num, made.elem).name) for _, made in folds]
 
+    def number(self, point: str) -> None:
+        """A point, and stores its numbers that are to be summed."""
+        self.compute(point)
+        for k, made in self.folds():
+            place = self.w.element(self.places[k], point, struct(made.elem).size)
+            self.e.put(made.elem, self.e.value(made.value), place)
+
+    def numbers(self) -> None:
+        self.every(self.number, self.total(), self.first, self.step)
+
     def blocks(self) -> None:
         """Blocks of threads do blocks of points."""
         folds = [(expect_type(f.Num, made.elem), self.places[k], made.value) for k, made in self.folds()]
@@ -236,10 +252,7 @@ class Points:
 
             def step(i: str, state: Values) -> Values:
                 self.e.define(tuple([acc for acc, _ in accs]), state)
-                self.compute(i)
-                for k, made in self.folds():
-                    place = w.element(self.places[k], i, struct(made.elem).size)
-                    self.e.put(made.elem, self.e.value(made.value), place)
+                self.number(i)
                 return [leaf for _, value in accs for leaf in self.e.value(value)]
 
             ends = w.count_to(last, step, types, inits, first=first)

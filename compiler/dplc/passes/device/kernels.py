@@ -13,6 +13,7 @@ same on every device:
     sums     a block of threads does 1024 points, one of them each at a time, and then adds up what these give
     rows     a thread does a column of 1024 rows
     groups   a thread does some consecutive points, which add to a copy of the target of their own
+    team     one block of threads does one point, and shares the points of its inner Pars (`team_steps.py`)
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from dplc.flat.types import elem_of, nothing, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, used, with_binds, with_inner
 from dplc.passes.device.lengths import Lengths
 from dplc.passes.device.own_places import own_places
+from dplc.passes.device.team_steps import TeamSteps, is_team, works
+from dplc.passes.device.values import is_local
 from dplc.passes.kernels.independence import is_numbers
 from dplc.passes.kernels.nest import Level, nest
 
@@ -41,7 +44,7 @@ NOT_ALONE = "conv"  # how the names of operations begin that have no code for a 
 MOST_PARAMETERS = 500  # words: the driver takes 4352 bytes
 LEAST_GROUPS = 32  # less parallelism is not worth a launch
 
-Geometry = Literal["points", "sums", "rows", "groups"]
+Geometry = Literal["points", "sums", "rows", "groups", "team"]
 
 
 @node
@@ -96,7 +99,7 @@ def grid(kernel: Kernel, points: int, columns: int, copies: int, processors: int
     blocks = -(-points // BLOCK)
     threads = {
         "points": points, "sums": THREADS * blocks, "groups": copies,
-        "rows": -(-points // columns // BLOCK) * columns if columns else 0,
+        "rows": -(-points // columns // BLOCK) * columns if columns else 0, "team": THREADS,
     }[kernel.geometry]  # fmt: skip
     return max(1, min(-(-threads // THREADS), 32 * processors))
 
@@ -122,6 +125,8 @@ class Devices:
 
     def plan(self, par: f.Par) -> Kernel | str:
         """The Par as a kernel, without a name; or the reason why it is none."""
+        if is_team(par):
+            return self.team(without_done(par))
         par = without_done(par)
         if par.ordered:
             return "its points have effects"
@@ -134,6 +139,15 @@ class Devices:
         while flat < len(levels) and all(is_cheap(bind) for bind in levels[flat - 1].before):
             flat += 1
         return self.planned(par, tuple(levels[:flat]), tuple(levels[flat:]))
+
+    def team(self, par: f.Par) -> Kernel | str:
+        """The only point of a Par as the kernel of a team."""
+        recursive = {name for name, group in self.group.items() if group in self.looping}
+        reason = TeamSteps(self.program, self.why_not, self.function, recursive).block(par.body)
+        if reason or not works(par.body):
+            return reason or "there is nothing that threads can share"
+        made = self.planned(par, (Level(par, par.body.binds, ()),), ())
+        return made if isinstance(made, str) else replace(made, geometry="team")
 
     def planned(self, par: f.Par, levels: tuple[Level, ...], loops: tuple[Level, ...]) -> Kernel | str:
         leaf = (*levels, *loops)[-1].par
@@ -273,17 +287,6 @@ def is_cheap(bind: f.Bind) -> bool:
             return cheap and not any(isinstance(var.ty, f.Arr) for var in bind.vars)
         case rhs:
             return isinstance(rhs, f.TupMake | f.TupGet)
-
-
-def is_local(ty: f.Type) -> bool:
-    """True for values that a thread can have."""
-    match ty:
-        case f.Tup(items):
-            return all(map(is_local, items))
-        case f.Arr(elem, _):
-            return is_local(elem)
-        case _:
-            return isinstance(ty, f.Num | f.Data)
 
 
 def is_zero(atom: f.Atom) -> bool:
