@@ -58,11 +58,13 @@ def run(text: str) -> Teams:
 
 
 DONE = {
-    "elementwise": "do print (loop x = [for i < 300 -> float i] for k < 3 do [for i < 300 -> tanh (x[i] - x[299 - i])])",
+    "elementwise": """
+do print (loop x = [for i < 300 -> float i] for k < 3 do [for i < 300 -> tanh (x[i] - x[299 - i])])""",
     "sums": """
 let step (x : float[n]) = let s = sum x in let d = sum [for v in x -> (v - s) * (v - s)] in 0.5 * x + d / s
 do print (loop x = [for i < 1100 -> float i] for k < 2 do step x)""",
-    "few in order": "do print (loop x = [for i < 15 -> 1e10 / float (i + 1)] for k < 4 do x + sum [for v in x -> v * v] * 1e-20)",
+    "few in order": """
+do print (loop x = [for i < 15 -> 1e10 / float (i + 1)] for k < 4 do x + sum [for v in x -> v * v] * 1e-20)""",
     "ints, f32": """
 let (a, b, c) = loop (a, b, c) = (7, [for i < 40 -> f32 (sin (float i))], [for i < 40 -> i]) for k < 3 do
   (a + sum c, [for i < 40 -> b[i] * b[39 - i] + f32 0.5 * sum b], [for i < 40 -> c[i] * 3 % 17])
@@ -72,7 +74,8 @@ let (w, x) = loop (w, x) = ([for i < 12 -> [for j < 12 -> sin (float (i * j))]],
   let y = tanh (w @ x) in ([for i < 12 -> [for j < 12 -> w[i, j] - 0.1 * y[i] * x[j]]], y)
 do print (w, x)""",
     "sums of rows": """
-do print (loop x = [for i < 9 -> float i] for k < 3 do sum [for i < 50 -> [for j < 9 -> x[j] * cos (float (i + j))]])""",
+do print (loop x = [for i < 9 -> float i] for k < 3 do
+  sum [for i < 50 -> [for j < 9 -> x[j] * cos (float (i + j))]])""",
     "updates": """
 do print (loop x = [for i < 20 -> float i] for k < 6 do
   let y = [for i < 20 -> x[i] + x[k]] in { y with [k] = 2.0 * y[3] })""",
@@ -83,6 +86,11 @@ do print (loop x = [for i < 7 -> float i] for k < 3 do scatter_add (0.5 * x) at 
 do print (loop (x, n) = ([for i < 30 -> float i], 0) while n < 5 && x[3] < 1e6 do
   let (y, _) = loop (y, e) = (x, 1.0) while e > 0.2 do ([for v in y -> v + e], e / 2.0) in
   if y[0] > 4.0 then ([for v in y -> v - 4.0], n + 1) else (y, n + 1))""",
+    "both sweeps": """
+let logp (xs : float[n, 2]) (m : float[3, 2]) = sum [for x in xs -> logsumexp [for j < 3 ->
+  let y = exp m[j] * x in sum m[j] - 0.5 * dot y y]]
+let xs = [for k < 30 -> [sin (float k), cos (1.3 * float k)]]
+do print (loop m = [for a < 3 -> [sin (float a), 0.1]] for k < 2 do m + 0.01 * grad (logp xs) m)""",
     "functions": """
 let twice f x = f (f x)
 let move (x : float[n]) : float[n] = [for i < n -> x[i] * 0.5 + x[n - 1 - i]]

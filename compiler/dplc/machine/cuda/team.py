@@ -65,13 +65,14 @@ class Team(KernelEmitter):
         return self.alone or self.framed or counted(elem)
 
     def once(self, elem: f.Type, write: Callable[[], object]) -> None:
-        def by_first() -> None:
-            self.w.choose(self.first, (), lambda: write() or [], list)
+        def now() -> Values:
+            write()
+            return []
 
         if self.is_own(elem):
             write()
         else:
-            self.together(by_first)
+            self.together(lambda: self.w.choose(self.first, (), now, list))
 
     def each(self, elem: f.Type, count: str, write: Callable[[str], object], mark: str = "") -> None:
         w = self.w

@@ -57,6 +57,8 @@ class TeamEmitter(Team):
                 return TeamPar(self, kernel, bind.vars).write()
             case f.Call(name, args) if any(has_numbers(x.ty) for x in (*bind.vars, *args)):
                 return self.in_line(name, args)
+            case f.If(f.Var() as cond, then) if self.one(cond) == "true":  # a device has done it
+                return self.block(then)
             case f.Op("array"):
                 self.framed = bool(bind.vars) and all(var.name in self.staying for var in bind.vars)
                 values = super().rhs(bind)

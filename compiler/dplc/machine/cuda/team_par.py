@@ -42,7 +42,9 @@ class TeamPar:
         made = [self.place(one, size) for one, size in zip(self.kernel.outs, sizes, strict=True)]
         where = Places(self.counts, [array.data for array in made], sizes, "1")
         e.together(lambda: Points(e, self.kernel, where, e.thread, e.threads).by_team())
-        return [leaf for one, array in zip(self.kernel.outs, made, strict=True) for leaf in self.result(one, array)]
+        told = ["true"] if len(self.vars) > len(made) else []  # that a device has done it
+        return told + [leaf for one, array in zip(self.kernel.outs, made, strict=True)
+                       for leaf in self.result(one, array)]  # fmt: skip
 
     def dim(self, dim: Dim) -> str:
         if isinstance(dim, tuple):

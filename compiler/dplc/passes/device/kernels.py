@@ -142,12 +142,20 @@ class Devices:
 
     def team(self, par: f.Par) -> Kernel | str:
         """The only point of a Par as the kernel of a team."""
-        recursive = {name for name, group in self.group.items() if group in self.looping}
-        reason = TeamSteps(self.program, self.why_not, self.function, recursive).block(par.body)
+        reason = self.team_steps().block(par.body)
         if reason or not works(par.body):
             return reason or "there is nothing that threads can share"
         made = self.planned(par, (Level(par, par.body.binds, ()),), ())
         return made if isinstance(made, str) else replace(made, geometry="team")
+
+    def team_steps(self) -> TeamSteps:
+        recursive = {name for name, group in self.group.items() if group in self.looping}
+        return TeamSteps(self.program, self.why_not, self.function, recursive)
+
+    def steps_of_team(self, binds: tuple[f.Bind, ...], first: int) -> int:
+        """The number of the first binding that a team cannot do, from `first` on."""
+        steps = self.team_steps()
+        return next((k for k in range(first, len(binds)) if steps.bind(binds[k])), len(binds))
 
     def planned(self, par: f.Par, levels: tuple[Level, ...], loops: tuple[Level, ...]) -> Kernel | str:
         leaf = (*levels, *loops)[-1].par

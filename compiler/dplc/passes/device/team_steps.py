@@ -31,6 +31,7 @@ class TeamSteps:
     ) -> None:
         self.program, self.alone, self.called, self.recursive = program, alone, called, recursive
         self.count = 0
+        self.done: set[str] = set()  # what says that a device has done a Par: a team has
 
     def block(self, block: f.Block) -> str:
         """The reason why a team cannot do a block; "" if it can."""
@@ -49,7 +50,10 @@ class TeamSteps:
             return f"its steps use {strange[0].ty}"
         match bind.rhs:
             case f.Par() as par:
+                self.done.update(var.name for var, out in zip(bind.vars, par.outs, strict=True) if out.kind == "done")
                 return self.par(par)
+            case f.If(f.Var(name), then) if name in self.done:
+                return self.block(then)
             case f.Op() as op:
                 return self.op(op, bind.vars)
             case f.Call(name):
@@ -60,8 +64,8 @@ class TeamSteps:
                 return next(filter(None, map(self.block, blocks(rhs))), "")
 
     def par(self, par: f.Par) -> str:
-        if any(out.kind in ("done", "last") for out in par.outs):
-            return "a device has another way to do its steps"
+        if any(out.kind == "last" for out in par.outs):
+            return "its steps write to places of arrays"
         return self.alone(par)
 
     def op(self, op: f.Op, made: tuple[f.Var, ...]) -> str:

@@ -7,7 +7,8 @@
 
 The steps of a recurrence, or of training a small model, would each be some launches, which take longer than their
 points.  A loop that no device does as a team is done step by step by the host, as before.  `team_steps.py` says what a
-team can do.
+team can do.  What comes after a loop is done with it where the loop's own results cannot leave the device, such as the
+records that a backward sweep reads.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from __future__ import annotations
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
-from dplc.flat.types import rank_of
-from dplc.flat.walk import supply_for, with_binds, with_body, with_inner
+from dplc.flat.types import elem_of, rank_of
+from dplc.flat.walk import mentions, supply_for, with_binds, with_body, with_inner
 from dplc.passes.device.array_sums import called_by_points
 from dplc.passes.device.kernels import Devices
+from dplc.passes.device.team_steps import works
+from dplc.passes.kernels.independence import is_numbers
+
+MOST = 60  # bindings of a block that a team does
 
 
 def teams(program: f.Program) -> f.Program:
@@ -39,39 +44,88 @@ class _Walk:
 
     def block(self, block: f.Block) -> f.Block:
         binds: list[f.Bind] = []
-        for bind in block.binds:
-            found = self.loop(bind, bind.rhs) if isinstance(bind.rhs, f.For | f.While) else []
-            binds += found or [bind if isinstance(bind.rhs, f.Par) else with_inner(bind, self.block)]
+        at = 0
+        while at < len(block.binds):
+            bind = block.binds[at]
+            found = self.team(block, at) if is_loop(bind) else None
+            if found is None:
+                binds.append(bind if isinstance(bind.rhs, f.Par) else with_inner(bind, self.block))
+                at += 1
+            else:
+                at, made = found
+                binds += made
         return with_binds(block, binds)
 
-    def loop(self, bind: f.Bind, loop: f.For | f.While) -> list[f.Bind]:
-        """What comes in place of a loop; nothing if it stays.  An array of its state is taken to keep the lengths that
-        it begins with: if it does not, the team fails, and the host does the loop."""
-        numbers = [var for var in bind.vars if isinstance(var.ty, f.Num)]
-        arrays = [var for var in bind.vars if isinstance(var.ty, f.Arr)]
-        if loop.collect or len(numbers) + len(arrays) < len(bind.vars):
-            return []
-        b, kept = Builder(self.supply), Kept(numbers)
-        copier = Copier(self.supply, {})
-        own = Builder(self.supply)
-        own.binds += copier.binds((bind,))
-        rows = (*kept.rows(own, copier), *copier.operands(tuple(arrays)))
-        told = [lengths(b, init) for var, init in zip(bind.vars, loop.inits, strict=False) if var in arrays]
-        outs = (f.Out("done"), *[f.Out("keep") for _ in kept.types], *[f.Out("keep", inner=dims) for dims in told])
-        body = block_of(own.binds, (f.Const(True, f.BOOL), *rows))
-        par = f.Par(((b.var("t", f.I64), integer(1)),), body, outs)
+    def team(self, block: f.Block, first: int) -> tuple[int, list[f.Bind]] | None:
+        """A team for the bindings from a loop on: the fewest whose results a device can give, such as the forward and
+        the backward sweep of a gradient.  Gives the number of the binding after them, and what comes in their place."""
+        end = self.devices.steps_of_team(block.binds, first)
+        for last in range(first + 1, min(end, first + MOST) + 1):
+            part = block.binds[first:last]
+            wanted = given(part, f.Block(block.binds[last:], block.results))
+            fine = all(isinstance(var.ty, f.Num | f.Arr) and is_numbers(elem_of(var.ty)) for var in wanted)
+            if fine and (made := Attempt(self.devices, self.supply, part, wanted).binds()):
+                return last, made
+        return None
+
+
+class Attempt:
+    """A team for some bindings, which give the variables that are `wanted`."""
+
+    def __init__(
+        self, devices: Devices, supply: f.Supply, part: tuple[f.Bind, ...], wanted: list[f.Var]
+    ) -> None:  # fmt: skip
+        self.devices, self.supply, self.part, self.wanted = devices, supply, part, wanted
+        self.arrays = [var for var in wanted if isinstance(var.ty, f.Arr)]
+        self.kept = Kept([var for var in wanted if isinstance(var.ty, f.Num)])
+
+    def binds(self) -> list[f.Bind]:
+        """What comes in place of the bindings; nothing if no device can do them."""
+        b = Builder(self.supply)
+        par = self.par(b)
         if self.devices.why_not(par):
             return []
-        done, *all_ = b.bind(par, [f.BOOL, *[one_more(row.ty) for row in rows]], "team")
+        done, *whole = b.bind(par, [f.BOOL, *[one_more(row.ty) for row in par.body.results[1:]]], "team")
         there = Builder(self.supply)
-        known = kept.read(there, all_) | {
-            var.name: there.op("index", (whole, integer(0)), unchecked=True)
-            for var, whole in zip(arrays, all_[len(kept.types) :], strict=True)
+        known = self.kept.read(there, whole) | {
+            var.name: there.op("index", (row, integer(0)), unchecked=True)
+            for var, row in zip(self.arrays, whole[len(self.kept.types) :], strict=True)
         }
-        given = block_of(there.binds, tuple([known[var.name] for var in bind.vars]))
-        host = tuple([b.var(var.name, var.ty) for var in bind.vars])
-        here = f.Block((f.Bind(host, bind.rhs),), host)
-        return [*b.binds, f.Bind(bind.vars, f.If(done, given, here))]
+        by_team = block_of(there.binds, tuple([known[var.name] for var in self.wanted]))
+        copier = Copier(self.supply, {})
+        by_host = f.Block(copier.binds(self.part), copier.operands(tuple(self.wanted)))
+        return [*block_of(b.binds, ()).binds, f.Bind(tuple(self.wanted), f.If(done, by_team, by_host))]
+
+    def par(self, b: Builder) -> f.Par:
+        """The only point of a Par, and before it the lengths of arrays.  An array of a loop's state is taken to keep
+        the lengths that it begins with: if it does not, the team fails, and the host does the loop."""
+        copier, own = Copier(self.supply, {}), Builder(self.supply)
+        own.binds += copier.binds(self.part)
+        rows = (*self.kept.rows(own, copier), *copier.operands(tuple(self.arrays)))
+        told = [*[() for _ in self.kept.types], *[self.told(b, var) for var in self.arrays]]
+        outs = (f.Out("done"), *[f.Out("keep", inner=dims) for dims in told])
+        body = block_of(own.binds, (f.Const(True, f.BOOL), *rows))
+        return f.Par(((b.var("t", f.I64), integer(1)),), body, outs)
+
+    def told(self, b: Builder, array: f.Var) -> tuple[f.Atom, ...]:
+        """The lengths that an array of a loop's state begins with, if that is known before."""
+        made = {var.name for bind in self.part for var in bind.vars}
+        for bind in self.part:
+            if isinstance(bind.rhs, f.For | f.While) and array in bind.vars:
+                init = bind.rhs.inits[bind.vars.index(array)] if bind.vars.index(array) < len(bind.rhs.inits) else None
+                if isinstance(init, f.Var) and init.name not in made:
+                    return tuple([b.op("dim", (init,), k=k) for k in range(rank_of(init.ty))])
+        return ()
+
+
+def is_loop(bind: f.Bind) -> bool:
+    return isinstance(bind.rhs, f.For | f.While) and works(f.Block((bind,), ()))
+
+
+def given(part: tuple[f.Bind, ...], rest: f.Block) -> list[f.Var]:
+    """The variables of some bindings that the rest uses."""
+    used = set(mentions(rest))
+    return [var for bind in part for var in bind.vars if var.name in used]
 
 
 class Kept:
@@ -89,13 +143,6 @@ class Kept:
         return {var.name: b.op("index", (array, integer(0), integer(k)), unchecked=True)
                 for array, vars_ in zip(arrays, self.types.values(), strict=False)
                 for k, var in enumerate(vars_)}  # fmt: skip
-
-
-def lengths(b: Builder, array: f.Atom) -> tuple[f.Atom, ...]:
-    """The lengths of an array before a loop; none of null."""
-    if not isinstance(array, f.Var):
-        return ()
-    return tuple([b.op("dim", (array,), k=k) for k in range(rank_of(array.ty))])
 
 
 def one_more(ty: f.Type) -> f.Arr:
