@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +21,7 @@ from dplc.passes.device.kernels import Kernel
 from dplc.passes.device.team_steps import is_team
 from dplc.pipeline import Context, compile_to
 from pars import Launch, compare
+from stand_in import Server
 
 
 class Teams(interp.Machine):
@@ -132,3 +137,28 @@ def test_the_host_does_a_loop_that_fails() -> None:
 def test_other_loops_remain(name: str) -> None:
     machine = run(OTHERS[name])
     assert (machine.done, machine.failed) == (0, 0)
+
+
+COUNTED = """
+let n = 40 + List.length Sys.args
+let step (x : float[n]) s = let y = [for v in x -> tanh (v + s)] in (y, sum y)
+let (x, s, t) = loop (x, s, t) = ([for i < n -> sin (float i)], 0.1, 2.0) for k < 5 do
+  let (y, s) = step x s in (y, s, t * s)
+do print (s, t)
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux", reason="needs a C compiler, Linux")
+def test_the_host_launches_and_waits_once(dpl, tmp_path: Path) -> None:
+    """A kernel makes the array that the loop begins with.  The numbers come with the record of failures."""
+    server, log = Server(tmp_path), tmp_path / "log"
+    (tmp_path / "test.dp").write_text(COUNTED, encoding="utf-8")
+    env = {"DPL_DEVICE_LEAST": "1", "DPL_STAND_IN_LOG": str(log), **server.environment}
+    there, here = (
+        dpl("run", "--engine", "native", tmp_path / "test.dp", DPL_DEVICE=device, **env) for device in ("gpu", "cpu")
+    )
+    said = server.complaints()
+    server.close()
+    assert (there.returncode, there.stdout, said) == (0, here.stdout, "")
+    done = Counter(line.split()[0] for line in log.read_text(encoding="utf-8").splitlines())
+    assert (done["launch"], done["wait"]) == (2, 1)

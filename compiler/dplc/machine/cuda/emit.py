@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dpl.source import NOWHERE
@@ -16,12 +17,14 @@ from dplc.flat.walk import every
 from dplc.machine.cuda.kernels import Kernels, outermost
 from dplc.machine.cuda.ptx import PORTABLE, ptx
 
+COMMENTS = re.compile(r"^\s*// .*demoted.*\n", re.MULTILINE)  # LLVM tells what it does with shared memory
+
 
 def emit_ptx(program: f.Program, sm: int = PORTABLE) -> str:
     """The PTX of all kernels of a program, after a list of its outermost Pars."""
     kernels = Kernels(program)
     told = "\n".join(dict.fromkeys(lines(kernels, program)))
-    made = ptx(kernels.text(sm), sm).replace("\n\n\t", "\n\t") if kernels.kernels else ""
+    made = COMMENTS.sub("", ptx(kernels.text(sm), sm)).replace("\n\n\t", "\n\t") if kernels.kernels else ""
     return f"{told}\n\n{made[made.find('.version') :]}" if made else f"{told}\n"
 
 

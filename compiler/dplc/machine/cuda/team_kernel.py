@@ -20,7 +20,7 @@ from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.passes.device.escape import staying
 from dplc.passes.device.kernels import Kernel
-from dplc.passes.device.values import has_numbers
+from dplc.passes.device.values import is_shared
 
 
 class TeamEmitter(Team):
@@ -55,7 +55,7 @@ class TeamEmitter(Team):
                 kernel = self.plan(par)
                 assert isinstance(kernel, Kernel)
                 return TeamPar(self, kernel, bind.vars).write()
-            case f.Call(name, args) if any(has_numbers(x.ty) for x in (*bind.vars, *args)):
+            case f.Call(name, args) if any(is_shared(x.ty) for x in (*bind.vars, *args)):
                 return self.in_line(name, args)
             case f.If(f.Var() as cond, then) if self.one(cond) == "true":  # a device has done it
                 return self.block(then)

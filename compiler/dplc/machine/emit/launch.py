@@ -178,6 +178,10 @@ class _Launch(Launching):
         if target is None:
             array = arrays.new_checked(e, made.elem, dims)
             place = self.room_for(array)
+            if self.kernel.geometry == "team" and all(isinstance(dim, f.Const) for dim in made.row):
+                self.fetched.append(array)
+                self.waits = True
+                self.after.append(lambda: self.w.do(f"call void @rt.device_fetch(ptr {array.owner})"))
         else:
             array, place = self.over(array_of(target.ty, e.value(target)), dims, self.kernel.in_place)
         self.params.append(("i64", place))

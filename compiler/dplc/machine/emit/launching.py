@@ -60,6 +60,7 @@ class Launching:
         self.addresses: list[str] = []
         self.fresh: list[Array] = []
         self.written: list[Array] = []
+        self.fetched: list[Array] = []  # of these, those that are copied home while the host waits, if they are small
         self.last: list[Callable[[], None]] = []  # what is done when nothing needs the operands any more
 
     def has_room(self) -> str:
@@ -136,6 +137,8 @@ class Launching:
             step()
         for array in self.written:
             self.w.do(f"call void @rt.device_wrote(ptr {array.owner})")
+        for array in self.fetched:
+            self.w.do(f"call void @rt.device_fetched(ptr {array.owner})")
         self.w.do("call void @rt.device_done()")
 
     def undone(self) -> None:

@@ -17,7 +17,7 @@ from dplc.flat import term as f
 from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, blocks
-from dplc.passes.device.values import has_numbers, is_local
+from dplc.passes.device.values import is_local, is_shared
 
 MOST_BINDINGS = 2000  # of a team's text, with functions in line
 
@@ -72,7 +72,7 @@ class TeamSteps:
         row = OPS[op.op]
         if row.shared or row.effects not in (Effect.NONE, Effect.OWNERS):
             return f"its steps do {op.op}"
-        if any(has_numbers(var.ty) for var in made) and not (row.spread or row.views):
+        if any(is_shared(var.ty) for var in made) and not (row.spread or row.views):
             return f"its steps do {op.op}"
         if row.reduces and any(isinstance(var.ty, f.Arr) for var in made):
             return f"its steps do {op.op}"
@@ -80,7 +80,7 @@ class TeamSteps:
 
     def call(self, name: str) -> str:
         fn = self.program.fns[name]
-        if not any(map(has_numbers, (*[var.ty for var in fn.params], *fn.results))):
+        if not any(map(is_shared, (*[var.ty for var in fn.params], *fn.results))):
             return self.called(name)
         if name in self.recursive:
             return "its steps call a function that calls itself"

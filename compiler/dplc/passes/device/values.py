@@ -1,4 +1,4 @@
-"""Which values threads of a device can have, and which of them hold arrays of numbers."""
+"""Which values threads of a device can have, and which of them a team shares."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def is_local(ty: f.Type) -> bool:
             return isinstance(ty, f.Num | f.Data)
 
 
-def has_numbers(ty: f.Type) -> bool:
-    """True for arrays of numbers, and tuples and arrays with such arrays."""
+def is_shared(ty: f.Type) -> bool:
+    """True for arrays of numbers, and tuples and arrays with such arrays: a team has their numbers once."""
     match ty:
         case f.Tup(items):
-            return any(map(has_numbers, items))
+            return any(map(is_shared, items))
         case f.Arr(elem):
-            return is_numbers(elem_of(ty)) or has_numbers(elem)
+            return is_numbers(elem_of(ty)) or is_shared(elem)
         case _:
             return False
