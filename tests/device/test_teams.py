@@ -87,6 +87,9 @@ do print (loop x = [for i < 20 -> float i] for k < 6 do
     "scattered": """
 let at = [for i < 60 -> i * i % 7]
 do print (loop x = [for i < 7 -> float i] for k < 3 do scatter_add (0.5 * x) at [for i < 60 -> x[i % 7] * 0.25])""",
+    "scattered by many": """
+let at = [for i < 300 -> i * i % 5]
+do print (loop x = [for i < 5 -> float i] for k < 2 do scatter_add (0.5 * x) at [for i < 300 -> x[i % 5] * 0.25])""",
     "branches, loops": """
 do print (loop (x, n) = ([for i < 30 -> float i], 0) while n < 5 && x[3] < 1e6 do
   let (y, _) = loop (y, e) = (x, 1.0) while e > 0.2 do ([for v in y -> v + e], e / 2.0) in

@@ -1,7 +1,8 @@
 """A Par in the steps of a team: its points are shared among the threads (`team.py`).
 
 What points keep is written to the array at once.  Numbers that are summed are stored first, and each thread then has
-their sum.  Where points add to one array, at any places, the first thread does them all, in order.
+their sum.  Where points add to one array, at any places, each thread does some consecutive ones, which add to a copy of
+its own; few points are done by one thread, in order.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 from dplc.passes.device.kernels import Kernel, Made
+
+LEAST_OF_A_GROUP = 16  # points that add to a copy
+COPIES = 1 << 16  # elements that the copies of all targets may have
 
 
 class TeamPar:
@@ -40,8 +44,13 @@ class TeamPar:
         sizes = [[self.dim(dim) for dim in (made.row if made.out.kind == "keep" else made.dims)]
                  for made in self.kernel.outs]  # fmt: skip
         made = [self.place(one, size) for one, size in zip(self.kernel.outs, sizes, strict=True)]
-        where = Places(self.counts, [array.data for array in made], sizes, "1")
+        adds = [k for k, one in enumerate(self.kernel.outs) if one.out.kind == "add" and not one.own]
+        groups = self.groups([made[k] for k in adds]) if adds else "1"
+        copies = {k: self.copies(made[k], groups) for k in adds}
+        where = Places(self.counts, [copies.get(k, array).data for k, array in enumerate(made)], sizes, groups)
         e.together(lambda: Points(e, self.kernel, where, e.thread, e.threads).by_team())
+        for k, copy in copies.items():
+            self.add_copies(made[k], copy, groups)
         told = ["true"] if len(self.vars) > len(made) else []  # that a device has done it
         return told + [leaf for one, array in zip(self.kernel.outs, made, strict=True)
                        for leaf in self.result(one, array)]  # fmt: skip
@@ -91,6 +100,53 @@ class TeamPar:
 
         some = self.w.let(f"icmp sgt i64 {self.total}, 0")
         return arrays.array_of(target.ty, self.w.choose(some, leaves(target.ty), ready, lambda: old.values))
+
+    # ---- additions
+
+    def groups(self, targets: list[Array]) -> str:
+        """The number of groups of points; with one, they add to the targets themselves."""
+        w, size = self.w, "0"
+        for array in targets:
+            size = w.add(size, w.product(array.dims))
+        room = w.let(f"udiv i64 {COPIES}, {w.let(f'call i64 @llvm.umax.i64(i64 {size}, i64 1)')}")
+        enough = w.let(f"udiv i64 {self.total}, {LEAST_OF_A_GROUP}")
+        most = w.let(f"call i64 @llvm.umin.i64(i64 {room}, i64 {self.e.threads})")
+        most = w.let(f"call i64 @llvm.umin.i64(i64 {most}, i64 {enough})")
+        return w.let(f"call i64 @llvm.umax.i64(i64 {most}, i64 1)")
+
+    def copies(self, target: Array, groups: str) -> Array:
+        """What groups add to: zeros for each; or the target, without an owner, if there is one group."""
+
+        def zeros() -> Values:
+            return list(arrays.zero_array(self.e, target.elem, [groups, *target.dims]).values[:2])
+
+        several = self.w.let(f"icmp ugt i64 {groups}, 1")
+        owner, data = self.w.choose(several, ("ptr", "ptr"), zeros, lambda: ["null", target.data])
+        return Array(target.elem, owner, data, (groups, *target.dims))
+
+    def add_copies(self, target: Array, copies: Array, groups: str) -> None:
+        """Adds the copies, if there are any, in order."""
+        e, w, (leaf,), size = self.e, self.w, leaves(target.elem), self.w.product(target.dims)
+        plus = "fadd" if f.is_float(target.elem) else "add"
+
+        def element(i: str) -> None:
+            def more(g: str, state: Values) -> Values:
+                copy = w.load(leaf, w.element(copies.data, w.add(w.mul(g, size), i), target.size))
+                return [w.let(f"{plus} {leaf} {state[0]}, {copy}")]
+
+            first = w.load(leaf, w.element(copies.data, i, target.size))
+            total = w.count_to(groups, more, (leaf,), [first], first="1")[0]
+            place = w.element(target.data, i, target.size)
+            w.store(leaf, w.let(f"{plus} {leaf} {w.load(leaf, place)}, {total}"), place)
+
+        def add() -> Values:
+            e.each(target.elem, size, element)
+            e.drop(copies.type, copies.values)
+            return []
+
+        w.choose(w.let(f"icmp ne ptr {copies.owner}, null"), (), add, list)
+
+    # ---- sums
 
     def result(self, made: Made, array: Array) -> Values:
         if made.out.kind != "fold":
