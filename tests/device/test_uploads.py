@@ -84,7 +84,9 @@ def launched(dpl, server: Server, text: str, folder: Path) -> str:
 
 
 def test_data_that_points_read(dpl, server: Server, tmp_path: Path) -> None:
-    assert launched(dpl, server, DATA, tmp_path).count("test.dp:") >= 5
+    told = launched(dpl, server, DATA, tmp_path)
+    assert told.count(" us\n") >= 5
+    assert "test.dp:16: stays on the host, as it gives values of type main.shape" in told
 
 
 def test_a_gradient_through_recursion_over_data(dpl, server: Server, tmp_path: Path) -> None:

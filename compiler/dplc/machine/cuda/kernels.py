@@ -15,6 +15,7 @@ from functools import cache
 from hashlib import sha256
 
 from dpl.node import replace
+from dpl.source import NOWHERE
 
 from dplc.flat import term as f
 from dplc.flat.walk import blocks, every
@@ -58,11 +59,19 @@ class Kernels:
         self.helpers: dict[tuple[str, str], None] = {}  # kernels that complete others, by name and type
         self.products: dict[str, None] = {}  # types of matrices that are multiplied
         self.convolutions: dict[tuple[int, str], None] = {}  # their kinds, and types
+        self.refused: dict[str, None] = {}  # lines about Pars that have no kernels
 
     def of(self, par: f.Par) -> Kernel | None:
         """The kernel of a Par; None if it is none."""
         kernel = self.made(par)
-        return None if isinstance(kernel, str) else kernel
+        if isinstance(kernel, str):
+            self.refused[f"{place(par)}stays on the host, as {kernel}\n"] = None
+            return None
+        return kernel
+
+    def told(self) -> str:
+        """A line for each Par that has no kernel: where it is, and why."""
+        return "".join(self.refused)
 
     def made(self, par: f.Par) -> Kernel | str:
         """The kernel of a Par, or the reason why it is none."""
@@ -191,3 +200,10 @@ def outermost(program: f.Program) -> Iterator[tuple[f.Fn, f.Par]]:
                     yield fn, bind.rhs
                 else:
                     todo += blocks(bind.rhs)
+
+
+def place(par: f.Par) -> str:
+    """Where a Par is in the source."""
+    spans = (par.span, *(getattr(bind.rhs, "span", NOWHERE) for bind in every(par.body)))
+    span = next((span for span in spans if span != NOWHERE), NOWHERE)
+    return "" if span == NOWHERE else f"{span.source.name}:{span.source.position(span.start)[0]}: "

@@ -26,6 +26,7 @@ from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
+from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, nothing, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, used, with_binds, with_inner
 from dplc.passes.device.lengths import Lengths
@@ -162,7 +163,7 @@ class Devices:
         own = {var.name for var in bound_inside(par)}
         args = {a.name: a for a in used(par.body) if isinstance(a, f.Var) and a.name not in own}
         if strange := [a for a in args.values() if not is_local(a.ty)]:
-            return f"its points use {strange[0].ty}"
+            return f"its points use {show_type(strange[0].ty)}"
         lengths = Lengths(par.body, own)
         inner = tuple([count for level in loops for _, count in level.par.space])
         outs: list[Made] = []
@@ -183,7 +184,7 @@ class Devices:
         self, par: f.Par, out: f.Out, value: f.Atom, inner: tuple[f.Atom, ...], lengths: Lengths
     ) -> Made | str:  # fmt: skip
         if not is_numbers(elem_of(value.ty)):
-            return f"it gives values of type {value.ty}"
+            return f"it gives values of type {show_type(value.ty)}"
         if out.kind == "fold":
             return Made(out, value)
         if out.kind == "last":
@@ -227,7 +228,7 @@ class Devices:
         rhs = bind.rhs
         for x in (*bind.vars, *atoms(rhs)):
             if not is_local(x.ty):
-                return f"its points use {x.ty}"
+                return f"its points use {show_type(x.ty)}"
         match rhs:
             case f.Op(op):
                 if OPS[op].shared or op == "copied" or op.startswith(NOT_ALONE):

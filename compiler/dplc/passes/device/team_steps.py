@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dplc.flat import term as f
 from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
+from dplc.flat.show import show_type
 from dplc.flat.walk import atoms, blocks
 from dplc.passes.device.values import is_local, is_shared
 
@@ -47,7 +48,7 @@ class TeamSteps:
 
     def bind(self, bind: f.Bind) -> str:
         if strange := [x for x in (*bind.vars, *atoms(bind.rhs)) if not is_local(x.ty)]:
-            return f"its steps use {strange[0].ty}"
+            return f"its steps use {show_type(strange[0].ty)}"
         match bind.rhs:
             case f.Par() as par:
                 self.done.update(var.name for var, out in zip(bind.vars, par.outs, strict=True) if out.kind == "done")
