@@ -64,6 +64,15 @@ define internal ptr @rt.team_memory() alwaysinline nounwind {{
   %a = addrspacecast ptr addrspace(1) %g to ptr
   ret ptr %a
 }}""",
+    "rt.team_failed": f"""
+define internal i1 @rt.team_failed() alwaysinline nounwind {{
+  %f = load atomic i64, ptr addrspace(1) @{RECORD} monotonic, align 8
+  %p = getelementptr i64, ptr addrspace(1) @{RECORD}, i64 1
+  %m = load atomic i64, ptr addrspace(1) %p monotonic, align 8
+  %both = or i64 %f, %m
+  %some = icmp ne i64 %both, 0
+  ret i1 %some
+}}""",
     "rt.thread": """
 define internal i64 @rt.thread() alwaysinline nounwind {
   %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()

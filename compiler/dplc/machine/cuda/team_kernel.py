@@ -20,6 +20,7 @@ from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.passes.device.escape import staying
 from dplc.passes.device.kernels import Kernel
+from dplc.passes.device.team_steps import is_team
 from dplc.passes.device.values import is_shared
 
 
@@ -40,6 +41,7 @@ class TeamEmitter(Team):
         self.run(level.par.body.binds)
         for k, made in enumerate(self.kernel.outs):
             row = arrays.array_of(made.value.ty, self.value(made.value))
+            self.require(self.w.let(f"icmp ne ptr {row.data}, null"), Failure.SHAPE, 0)  # a zero of any shape
             arrays.check_shape(self, where.sizes[k], row.dims, 0, Failure.SHAPE)
             self.copy(row.elem, where.places[k], row.data, self.w.product(row.dims))
         self.checked()
@@ -51,6 +53,8 @@ class TeamEmitter(Team):
         if self.alone:
             return super().rhs(bind)
         match bind.rhs:
+            case f.Par() as par if is_team(par):
+                return self.point(par)
             case f.Par() as par:
                 kernel = self.plan(par)
                 assert isinstance(kernel, Kernel)
@@ -66,6 +70,13 @@ class TeamEmitter(Team):
                 return values
             case _:
                 return super().rhs(bind)
+
+    def point(self, par: f.Par) -> Values:
+        """The point of a Par for a team, such as those in functions that the host calls, too."""
+        self.define((par.space[0][0],), ["0"])
+        self.run(par.body.binds)
+        rows = [self.value(result) for result in par.body.results[1:]]
+        return ["true", *(leaf for owner, data, *dims in rows for leaf in (owner, data, "1", *dims))]
 
     def in_line(self, name: str, args: tuple[f.Atom, ...]) -> Values:
         """A call of a function that reads or makes arrays of numbers, by its body."""

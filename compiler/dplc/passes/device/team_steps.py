@@ -67,7 +67,7 @@ class TeamSteps:
     def par(self, par: f.Par) -> str:
         if any(out.kind == "last" for out in par.outs):
             return "its steps write to places of arrays"
-        return self.alone(par)
+        return self.block(par.body) if is_team(par) else self.alone(par)
 
     def op(self, op: f.Op, made: tuple[f.Var, ...]) -> str:
         row = OPS[op.op]
@@ -95,7 +95,6 @@ def works(block: f.Block) -> bool:
 
 
 def is_team(par: f.Par) -> bool:
-    """True for the only point of a Par that a device does, or nobody: a team does it."""
-    alone = len(par.space) == 1 and par.space[0][1] == f.Const(1, f.I64)
-    return alone and any(out.kind == "done" for out in par.outs)
+    """True for a Par of one point that a team does."""
+    return any(out.team for out in par.outs)
 

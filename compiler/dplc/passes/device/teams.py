@@ -103,7 +103,7 @@ class Attempt:
         own.binds += copier.binds(self.part)
         rows = (*self.kept.rows(own, copier), *copier.operands(tuple(self.arrays)))
         told = [*[() for _ in self.kept.types], *[self.told(b, var) for var in self.arrays]]
-        outs = (f.Out("done"), *[f.Out("keep", inner=dims) for dims in told])
+        outs = (f.Out("done", team=True), *[f.Out("keep", inner=dims) for dims in told])
         body = block_of(own.binds, (f.Const(True, f.BOOL), *rows))
         return f.Par(((b.var("t", f.I64), integer(1)),), body, outs)
 
