@@ -84,10 +84,10 @@ class Memory:
 
     # ---- reading and writing
 
-    def load(self, address: Bits, ty: str, threads: Threads) -> Bits:
+    def load(self, address: Bits, ty: str, threads: Threads, atomic: bool = False) -> Bits:
         made = np.empty(len(threads), np.uint64)
         for part, data, places, base in self.places(address, np.dtype(TYPES[ty]).itemsize, threads):
-            self.note(base, data, places, ty, threads[part], write=False)
+            self.note(base, data, places, ty, threads[part], write=False, atomic=atomic)
             made[part] = extended(data.view(UNSIGNED[np.dtype(TYPES[ty]).itemsize])[places], ty)
         return made
 
@@ -172,7 +172,7 @@ class Memory:
         if write:
             self.check(seen.reader[at], seen.read[at], me, both, "read")
             seen.writer[at], seen.written[at], seen.atomic[at] = me, self.now, atomic
-        else:
+        elif not atomic:
             seen.reader[at], seen.read[at] = me, self.now
 
     def check(self, other: NDArray, when: NDArray, me: NDArray, both: NDArray, what: str) -> None:

@@ -381,7 +381,8 @@ class Activation:
         address = self.where(one.operands[1], threads)
         self.memory.aligned(address, size * len(names))
         for i, name in enumerate(names):
-            self.write(name, self.memory.load(address + np.uint64(i * size), one.type, threads), threads)
+            value = self.memory.load(address + np.uint64(i * size), one.type, threads, "relaxed" in one.parts)
+            self.write(name, value, threads)
 
     def parameter(self, base: str, offset: int, ty: str, threads: Threads) -> Bits:
         found = self.given.get((base, offset))

@@ -22,6 +22,7 @@ pytestmark = [
 STEPS = Path(__file__).parent / "steps"
 EACH = {
     "kmeans": {"launch": 4, "up": 1, "down": 4, "wait": 4},
+    "recurrent": {"launch": 0, "up": 0, "down": 0, "wait": 0},
     "mixture": {"launch": 16, "up": 1, "down": 7, "wait": 5},
 }
 

@@ -50,13 +50,14 @@ do print (grad (fun p -> sum [for t in trees -> sum (encode p t)]) start)
 CONSTANTS = """
 let n = 40 + List.length Sys.args
 let w = [0.5, 1.5, -2.0, 3.0, 0.25, 7.0, 1.0, 2.0, 3.5, 4.0, 5.0, 6.0, 0.125, 9.0, 8.0, 1.25, 2.25, 3.25, 4.25, 5.25]
-let ys = loop xs = [for k < n -> float k] for i < 5 do [for k < n -> 0.5 * xs[k] + w[k % 20]]
+let ys = loop xs = [for k < n -> float k] for i < 5 do
+  (print i; [for k < n -> 0.5 * xs[k] + w[k % 20]])
 do print (ys, [for k < n -> w[4:][k % 10]])
 """
 SUMS = """
 let n = 40 + List.length Sys.args
 let unit (v : float[k]) : float[k] = v / sqrt (dot v v)
-do print (loop v = [for k < n -> 1.0 + float k] for _ < 5 do unit (v + 0.1 * v))
+do print (loop v = [for k < n -> 1.0 + float k] for i < 5 do (print i; unit (v + 0.1 * v)))
 """
 GROWN = """
 let xs = loop xs = ([] : float[?]) for k < 3 + List.length Sys.args do [float k] ++ xs
@@ -83,7 +84,9 @@ def launched(dpl, server: Server, text: str, folder: Path) -> str:
 
 
 def test_data_that_points_read(dpl, server: Server, tmp_path: Path) -> None:
-    assert launched(dpl, server, DATA, tmp_path).count("test.dp:") >= 5
+    told = launched(dpl, server, DATA, tmp_path)
+    assert told.count(" us\n") >= 5
+    assert "test.dp:16: stays on the host, as it gives values of type main.shape" in told
 
 
 def test_a_gradient_through_recursion_over_data(dpl, server: Server, tmp_path: Path) -> None:

@@ -388,7 +388,7 @@ class _Fn:
         if line.accept("last"):
             return f.Out("last", inner=(self.atom(line),))
         if line.accept("done"):
-            return f.Out("done", kept=line.accept("kept"))
+            return f.Out("done", kept=line.accept("kept"), team=line.accept("team"))
         if line.accept("add"):
             sizes = self.sizes(line)
             line.expect("(")

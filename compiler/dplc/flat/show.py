@@ -157,7 +157,7 @@ def out(out: f.Out) -> str:
         case f.Out("last", inner=(length,)):
             return f"last {atom(length)}"
         case f.Out("done"):
-            return "done" + " kept" * out.kept
+            return "done" + " kept" * out.kept + " team" * out.team
         case _:
             return "keep" + sizes + (f" in {atom(out.target)}" if out.target is not None else "")
 

@@ -264,7 +264,8 @@ class Out:
             to it there is that something is added; the result is `acc` after that.  If it is null and nothing is added,
             a later operation gives it the lengths `inner`, if they are told.
     done    whether a device has done all points.  If not, all results are zero or null: the host does not do them.  If
-            it is `kept`, a device does them however few they are: what they read is there.
+            it is `kept`, a device does them however few they are: what they read is there.  With `team`, there is one
+            point, which threads of a device do together (`passes/device/team_steps.py`).
     last    the values are places in an array of length `inner`: for each place, one more than the number of the last
             point that gives it, or 0.  Only in a Par that tells whether a device has done it."""
 
@@ -274,6 +275,7 @@ class Out:
     acc: Var | None = None
     inner: tuple[Atom, ...] = ()
     kept: bool = False
+    team: bool = False
 
 
 @node

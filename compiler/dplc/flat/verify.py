@@ -258,6 +258,7 @@ class _Fn:
         self.expect(len(values) == len(par.outs), "not one result for each out")
         kinds = {out.kind for out in par.outs}
         self.expect("last" not in kinds or "done" in kinds, "only a device knows who is the last")
+        self.expect(not any(out.team for out in par.outs) or par.space[0][1] == f.Const(1, f.I64), "a team of points")
         return tuple(self.out(out, len(par.space), ty) for out, ty in zip(par.outs, values, strict=True))
 
     def out(self, out: f.Out, dimensions: int, value: f.Type) -> f.Type:

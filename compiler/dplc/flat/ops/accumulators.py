@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpl.node import replace
+
 from dplc.flat.ops.columns import (
     NONE,
     ZERO,
@@ -69,7 +71,7 @@ def accumulator(
     return Row(
         name, doc, scalar=None, elementwise=False, result=like_first, second=second, dims=dims,
         own=own, fresh=True, solid=solid, changes=accumulates, accumulates=accumulates, reduces=False,
-        reads=False, views=False, framed=False, keeps="", finds="", fails=Fails.NEVER,
+        reads=False, views=False, framed=False, spread=True, keeps="", finds="", fails=Fails.NEVER,
         effects=Effect.NONE, shared=False,
         cost=cost, cheap=False, quick=False, cubic=False, light=False, loops=accumulates, short=False,
         derivative=derivative,
@@ -80,7 +82,7 @@ ROWS = (
     Row("is_null", "x of type Arr or Data -> bool",
         scalar=None, elementwise=False, result=fixed(BOOL), second=None, dims=unknown, own=(), fresh=False,
         solid=perhaps_null, changes=False, accumulates=False, reduces=False, reads=False, views=False,
-        framed=False, keeps="", finds="",
+        framed=False, spread=False, keeps="", finds="",
         fails=Fails.NEVER, effects=Effect.NONE, shared=False,
         cost=free, cheap=True, quick=False, cubic=False, light=True, loops=False, short=False, derivative=ZERO),
     accumulator("acc_add", "a, b floats or arrays of floats, either null -> a + b",
@@ -98,7 +100,8 @@ ROWS = (
                 second=part_of_first, dims=of_indexed, own=(0,),
                 solid=lambda op, solid: not isinstance(op.args[1].ty, Arr) or solid(op.args[0]),
                 accumulates=True, cost=of_part, derivative=linear(0, 1)),
-    accumulator("acc_slice", "a (null), v (null), d0 ... d(k-1), lo; attr rank -> a with v added from row lo",
-                second=None, dims=unknown, own=(0, 1), solid=perhaps_null,
-                accumulates=True, cost=of_part, derivative=linear(0, 1)),
+    replace(accumulator(
+        "acc_slice", "a (null), v (null), d0 ... d(k-1), lo; attr rank -> a with v added from row lo",
+        second=None, dims=unknown, own=(0, 1), solid=perhaps_null,
+        accumulates=True, cost=of_part, derivative=linear(0, 1)), spread=False),
 )  # fmt: skip

@@ -94,6 +94,11 @@ def framed(row: Row) -> Row:
     return replace(row, framed=True)
 
 
+def spread(row: Row) -> Row:
+    """An operation whose elements a team of threads can write together."""
+    return replace(row, spread=True)
+
+
 # ---- derivatives ----------------------------------------------------------------------------------------------------
 
 

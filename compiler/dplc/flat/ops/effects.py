@@ -30,7 +30,8 @@ def row(
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=solid, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, keeps="", finds="", fails=fails, effects=effects, shared=shared,
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="",
+        fails=fails, effects=effects, shared=shared,
         cost=cost, cheap=False, quick=False, cubic=False, light=light, loops=False, short=short,
         derivative=derivative,
     )  # fmt: skip

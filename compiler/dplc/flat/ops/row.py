@@ -140,6 +140,7 @@ class Row:
     reads        its array operands may lie in the stack frame: it reads elements and lengths, or counts owners
     views        its result is a part of its first operand, not a copy
     framed       code generation can put its result into the stack frame
+    spread       a team of threads shares the work of writing its elements (`machine/cuda/team.py`)
     keeps        it chooses one of two numbers: the comparison that is true where it chooses the first; else empty
     finds        it finds the place of an element: the operation that chooses this element of two; else empty
 
@@ -177,6 +178,7 @@ class Row:
     reads: bool
     views: bool
     framed: bool
+    spread: bool
     keeps: str
     finds: str
     fails: Fails

@@ -108,7 +108,7 @@ def scalar(name: str, result: Result, *, second: Second, cheap: bool, quick: boo
     return Row(
         name, primitive.doc, primitive, elementwise=True, result=result, second=second, dims=of_same_rank,
         own=tuple(range(primitive.arity)), fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, keeps="", finds="",
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="",
         fails=Fails.NEVER if primitive.pure else Fails.ZERO, effects=Effect.NONE, shared=False,
         cost=each, cheap=cheap, quick=quick, cubic=False, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip
@@ -121,7 +121,7 @@ def conversion(
     return Row(
         name, doc, scalar=None, elementwise=True, result=converted, second=None, dims=dims,
         own=own, fresh=False, solid=perhaps_null, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, keeps="", finds="", fails=Fails.NEVER,
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="", fails=Fails.NEVER,
         effects=Effect.NONE, shared=False, cost=cost, cheap=cheap, quick=True, cubic=False, light=False,
         loops=True, short=False, derivative=derivative,
     )  # fmt: skip

@@ -123,11 +123,15 @@ class DeviceFunction(FunctionEmitter):
         self.stays = outer
         return values
 
-    def memory(self, size: str) -> Values:
+    def begin_point(self) -> None:
+        """What a point has made before is gone."""
+        self.w.do("call void @rt.begin_point()")
+
+    def memory(self, size: str, elem: f.Type) -> Values:
         """Small arrays that stay in their block are in the frame, and have no owners."""
         if self.stays and size.isdigit() and int(size) <= SMALL:
             return ["null", self.w.slot(f"[{max(int(size), 1)} x i8]")]
-        return super().memory(size)
+        return super().memory(size, elem)
 
     def block_sums(self, types: Sequence[str], count: str) -> LaneSums:
         return LaneSums(self, types)

@@ -6,22 +6,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-
-from dpl.source import NOWHERE
 
 from dplc.flat import term as f
 from dplc.flat.show import rhs_head
-from dplc.flat.walk import every
-from dplc.machine.cuda.kernels import Kernels, outermost
+from dplc.machine.cuda.kernels import Kernels, outermost, place
 from dplc.machine.cuda.ptx import PORTABLE, ptx
+
+COMMENTS = re.compile(r"^\s*// .*demoted.*\n", re.MULTILINE)  # LLVM tells what it does with shared memory
 
 
 def emit_ptx(program: f.Program, sm: int = PORTABLE) -> str:
     """The PTX of all kernels of a program, after a list of its outermost Pars."""
     kernels = Kernels(program)
     told = "\n".join(dict.fromkeys(lines(kernels, program)))
-    made = ptx(kernels.text(sm), sm).replace("\n\n\t", "\n\t") if kernels.kernels else ""
+    made = COMMENTS.sub("", ptx(kernels.text(sm), sm)).replace("\n\n\t", "\n\t") if kernels.kernels else ""
     return f"{told}\n\n{made[made.find('.version') :]}" if made else f"{told}\n"
 
 
@@ -35,10 +35,3 @@ def lines(kernels: Kernels, program: f.Program) -> Iterator[str]:
         else:
             needs = "".join([", fails"] * made.fails + [", has an arena"] * made.arena)
             yield f"// {made.name}  {made.geometry:6}  {what}{needs}"
-
-
-def place(par: f.Par) -> str:
-    """Where a Par is in the source."""
-    spans = (par.span, *(getattr(bind.rhs, "span", NOWHERE) for bind in every(par.body)))
-    span = next((span for span in spans if span != NOWHERE), NOWHERE)
-    return "" if span == NOWHERE else f"{span.source.name}:{span.source.position(span.start)[0]}: "

@@ -17,7 +17,7 @@ def device_of(program: f.Program) -> Device:
     """The kernels of a counted program, made as its host's code asks for them."""
     kernels = Kernels(program)
     layouts = Layouts(program.datas)
-    return Device(kernels.of, kernels.product, kernels.convolution, lambda: ptx(kernels.text()), layouts)
+    return Device(kernels.of, kernels.product, kernels.convolution, lambda: ptx(kernels.text()), kernels.told, layouts)
 
 
 def emit_text(program: f.Program) -> tuple[str, Sites]:

@@ -15,6 +15,7 @@ from functools import cache
 from hashlib import sha256
 
 from dpl.node import replace
+from dpl.source import NOWHERE
 
 from dplc.flat import term as f
 from dplc.flat.walk import blocks, every
@@ -27,6 +28,7 @@ from dplc.machine.emit.unit import symbol
 from dplc.machine.failure.failures import Sites
 from dplc.passes.device.kernels import Devices, Kernel, shortened
 from dplc.passes.device.streams import streamed
+from dplc.passes.device.team_steps import is_team
 from dplc.passes.kernels.independence import Independence
 from dplc.passes.recursion.modulo_cons import with_holes
 
@@ -57,33 +59,54 @@ class Kernels:
         self.helpers: dict[tuple[str, str], None] = {}  # kernels that complete others, by name and type
         self.products: dict[str, None] = {}  # types of matrices that are multiplied
         self.convolutions: dict[tuple[int, str], None] = {}  # their kinds, and types
+        self.refused: dict[str, None] = {}  # lines about Pars that have no kernels
 
     def of(self, par: f.Par) -> Kernel | None:
         """The kernel of a Par; None if it is none."""
         kernel = self.made(par)
-        return None if isinstance(kernel, str) else kernel
+        if isinstance(kernel, str):
+            self.refused[f"{place(par)}stays on the host, as {kernel}\n"] = None
+            return None
+        return kernel
+
+    def told(self) -> str:
+        """A line for each Par that has no kernel: where it is, and why."""
+        return "".join(self.refused)
 
     def made(self, par: f.Par) -> Kernel | str:
         """The kernel of a Par, or the reason why it is none."""
-        plan = self.devices.plan(replace(par, body=streamed(shortened(par.body))))
+        plan = self.plan(par)
         if isinstance(plan, str):
             return plan
         called = list(self.called(par.body))
         recursive = any(self.unit.group[name] in self.unit.tailcc for name in called)
         plan = replace(plan, recursive=recursive)
-        text = KernelEmitter(self.unit, plan).text()
+        text = self.entry(plan)
         for name in called:
             self.function(name)
         reached = self.reached(text)
         if missing := next((name for name in reached if is_foreign(name)), ""):
             return f"there is no {missing} on a device"
-        arena = recursive or "rt.taken" in reached
+        arena = recursive or "rt.taken" in reached or plan.geometry == "team"
         if not arena:
             text = text.replace("  call void @rt.begin_point()\n", "")
         name = f"par_{sha256(text.encode()).hexdigest()[:DIGITS]}"
         self.kernels[name] = text.replace("@NAME", f"@{name}")
         self.helpers |= dict.fromkeys(helpers.needed(plan))
         return replace(plan, name=name, arena=arena, fails=bool(reached & {"rt.fail", "rt.no_memory"}))
+
+    def plan(self, par: f.Par) -> Kernel | str:
+        """The Par as a kernel, as threads run it.  The steps of a team keep their Pars."""
+        body = shortened(par.body)
+        return self.devices.plan(replace(par, body=body if is_team(par) else streamed(body)))
+
+    def entry(self, plan: Kernel) -> str:
+        """The text of what threads start with."""
+        if plan.geometry != "team":
+            return KernelEmitter(self.unit, plan).text()
+        from dplc.machine.cuda.team_kernel import TeamEmitter  # few programs have one
+
+        return TeamEmitter(self.unit, plan, self.plan, lambda fn: shortened(self.devices.program.fns[fn].body)).text()
 
     def product(self, ty: str) -> None:
         """Adds the kernels of products of matrices of numbers of a type."""
@@ -177,3 +200,10 @@ def outermost(program: f.Program) -> Iterator[tuple[f.Fn, f.Par]]:
                     yield fn, bind.rhs
                 else:
                     todo += blocks(bind.rhs)
+
+
+def place(par: f.Par) -> str:
+    """Where a Par is in the source."""
+    spans = (par.span, *(getattr(bind.rhs, "span", NOWHERE) for bind in every(par.body)))
+    span = next((span for span in spans if span != NOWHERE), NOWHERE)
+    return "" if span == NOWHERE else f"{span.source.name}:{span.source.position(span.start)[0]}: "

@@ -21,7 +21,8 @@ from dplc.machine.runtime.shapes import Vectors
 
 SCALAR = Vectors(0, fused=False)
 SIGNED = tuple((ty, SIZES[leaf]) for ty, leaf in SCALARS.items() if ty not in ("bool", "u64"))  # in 64 bits
-EACH = {**library.EACH, "extrema": SIGNED}
+WHOLE = tuple((ty, SIZES[leaf]) for ty, leaf in SCALARS.items() if leaf[0] == "i" and ty != "bool")
+EACH = {**library.EACH, "extrema": SIGNED, "counts": WHOLE}
 RECORD, ARENA = "dpl_record", "dpl_arena"  # what the host reads and writes, by cuModuleGetGlobal
 GLOBALS = f"""
 @{RECORD} = addrspace(1) externally_initialized global [4 x i64] zeroinitializer, align 16
@@ -50,6 +51,27 @@ define internal ptr @rt.arena() alwaysinline nounwind {{
   %g = inttoptr i64 %own to ptr addrspace(1)
   %a = addrspacecast ptr addrspace(1) %g to ptr
   ret ptr %a
+}}""",
+    "rt.team_memory": f"""
+define internal ptr @rt.team_memory() alwaysinline nounwind {{
+  %base = load i64, ptr addrspace(1) @{ARENA}
+  %p = getelementptr i64, ptr addrspace(1) @{ARENA}, i64 1
+  %size = load i64, ptr addrspace(1) %p
+  %n = call i64 @rt.threads()
+  %before = mul i64 %n, %size
+  %own = add i64 %base, %before
+  %g = inttoptr i64 %own to ptr addrspace(1)
+  %a = addrspacecast ptr addrspace(1) %g to ptr
+  ret ptr %a
+}}""",
+    "rt.team_failed": f"""
+define internal i1 @rt.team_failed() alwaysinline nounwind {{
+  %f = load atomic i64, ptr addrspace(1) @{RECORD} monotonic, align 8
+  %p = getelementptr i64, ptr addrspace(1) @{RECORD}, i64 1
+  %m = load atomic i64, ptr addrspace(1) %p monotonic, align 8
+  %both = or i64 %f, %m
+  %some = icmp ne i64 %both, 0
+  ret i1 %some
 }}""",
     "rt.thread": """
 define internal i64 @rt.thread() alwaysinline nounwind {

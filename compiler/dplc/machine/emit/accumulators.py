@@ -101,7 +101,11 @@ def acc_index(e: BodyEmitter, op: f.Op) -> Values:
     a = _ready(e, op, dims)
     leaf, place = SCALARS[a.number.name], arrays.address(e, a, indices)
     mark = e.separate.get(op.args[0].name, "") if isinstance(op.args[0], f.Var) else ""
-    e.w.store(leaf, e.w.let(f"fadd {leaf} {e.w.load(leaf, place, mark)}, {e.one(addend)}"), place, mark)
+
+    def add() -> None:
+        e.w.store(leaf, e.w.let(f"fadd {leaf} {e.w.load(leaf, place, mark)}, {e.one(addend)}"), place, mark)
+
+    e.once(a.elem, add)
     return a.values
 
 

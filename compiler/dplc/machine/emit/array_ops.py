@@ -65,7 +65,7 @@ def update(e: BodyEmitter, op: f.Op) -> Values:
     if len(indices) == len(a.dims):
         place = arrays.address(e, a, indices)
         old = e.get(a.elem, place)
-        e.put(a.elem, e.value(value), place)
+        e.once(a.elem, lambda: e.put(a.elem, e.value(value), place))
         e.drop(a.elem, old)
         return a.values
     row, new = arrays.sub_array(e, a, indices), operand(e, value)
@@ -178,11 +178,11 @@ def fill(e: BodyEmitter, op: f.Op) -> Values:
     else:
         fresh = arrays.new_outer(e, x.ty, count, (), site)
 
-        def put(place: str) -> None:
+        def put(i: str) -> None:
             e.dup(x.ty, values)
-            e.put(x.ty, values, place)
+            e.put(x.ty, values, e.w.element(fresh.data, i, fresh.size))
 
-        arrays.each(e, fresh.data, fresh.size, count, put)
+        e.each(x.ty, count, put)
     e.drop(x.ty, values)
     return fresh.values
 
@@ -190,7 +190,7 @@ def fill(e: BodyEmitter, op: f.Op) -> Values:
 def iota(e: BodyEmitter, op: f.Op) -> Values:
     count = e.one(op.args[0])
     fresh = arrays.new_outer(e, f.I64, count, (), e.site(op.span))
-    e.w.repeat(count, lambda i: e.put(f.I64, [i], e.w.element(fresh.data, i, 8)))
+    e.each(f.I64, count, lambda i: e.put(f.I64, [i], e.w.element(fresh.data, i, 8)))
     return fresh.values
 
 
@@ -200,9 +200,13 @@ def array(e: BodyEmitter, op: f.Op) -> Values:
         return constant
     if not isinstance(first, f.Arr):
         fresh = arrays.new_array(e, first, [str(len(op.args))])
-        for i, x in enumerate(op.args):
-            e.dup(first, e.value(x))
-            e.put(first, e.value(x), e.w.at(fresh.data, i * fresh.size))
+
+        def put() -> None:
+            for i, x in enumerate(op.args):
+                e.dup(first, e.value(x))
+                e.put(first, e.value(x), e.w.at(fresh.data, i * fresh.size))
+
+        e.once(first, put)
         return fresh.values
     rows = [operand(e, x) for x in op.args]
     site = e.site(op.span, "an array's rows must have one size: [{a}], [{b}]")
@@ -340,10 +344,8 @@ def _multiply(e: BodyEmitter, op: f.Op, a: Array, b: Array, target, accumulate: 
     arrays.check_shape(e, [k], [also_k], e.site(op.span, "cannot multiply: the inner sizes {a} and {b} differ"))
     c = target(e, a.elem, [m, n])
     flags = ", ".join(f"i1 {'true' if flag else 'false'}" for flag in (ta, tb))
-    e.w.do(
-        f"call void @rt.matmul.{a.number.name}(ptr {c.data}, ptr {a.data}, ptr {b.data}, "
-        f"i64 {m}, i64 {n}, i64 {k}, {flags}, i1 {accumulate}, i64 {masked(op)})"
-    )
+    where = f"ptr {c.data}, ptr {a.data}, ptr {b.data}, i64 {m}, i64 {n}, i64 {k}"
+    e.library(f"matmul.{a.number.name}", f"{where}, {flags}, i1 {accumulate}, i64 {masked(op)}")
     return c.values
 
 

@@ -119,15 +119,14 @@ def checked_counts(e: Emitter, given: Sequence[tuple[str, int]]) -> list[str]:
 
 def new_block(e: Emitter, elem: f.Type, size: str, dims: Sequence[str]) -> Array:
     e.allocated(size)
-    owner, data = e.memory(size)
+    owner, data = e.memory(size, elem)
     return Array(elem, owner, data, tuple(dims))
 
 
 def zero_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
     """A fresh array of zeros, nulls, or tuples of them."""
     fresh = new_checked(e, elem, dims)
-    size = e.w.mul(e.w.product(dims), str(fresh.size))
-    e.w.do(f"call void @llvm.memset.p0.i64(ptr {fresh.data}, i8 0, i64 {size}, i1 false)")
+    e.clear(elem, fresh.data, e.w.product(dims))
     return fresh
 
 
@@ -158,7 +157,7 @@ def drop_elements(e: Emitter, elem: f.Type, data: str, count: str) -> None:
 
 def copy_elements(e: Emitter, elem: f.Type, to: str, source: str, count: str) -> None:
     """Copies elements; the copies own what they hold."""
-    e.w.copy(to, source, e.w.mul(count, str(struct(elem).size)))
+    e.copy(elem, to, source, count)
     dup_elements(e, elem, to, count)
 
 
@@ -190,7 +189,7 @@ def add_into(e: Emitter, elem: f.Num, to: str, source: str, count: str) -> None:
         addend = w.load(leaf, w.let(f"getelementptr inbounds {leaf}, ptr {source}, i64 {i}"), ACCESS)
         w.store(leaf, w.let(f"{plus} {leaf} {w.load(leaf, place, ACCESS)}, {addend}"), place, ACCESS)
 
-    w.repeat(count, step, e.unit.parallel())
+    e.each(elem, count, step, e.unit.parallel())
 
 
 def present(e: Emitter, a: Array, dims: Sequence[str]) -> Array:

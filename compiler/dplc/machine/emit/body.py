@@ -161,9 +161,9 @@ class BodyEmitter(Emitter, ABC):
         for bind, value in zip(group.calls, made, strict=True):
             self.define(bind.vars, [value])
 
-    def memory(self, size: str) -> Values:
+    def memory(self, size: str, elem: f.Type) -> Values:
         if not self.in_frame or not size.isdigit() or int(size) > min(MOST, self.room):
-            return super().memory(size)
+            return super().memory(size, elem)
         self.room -= int(size)
         return ["null", self.w.slot(f"[{size} x i8]", 64)]
 

@@ -29,12 +29,14 @@ FRAME = re.compile(r"__local_depot\d+\[(\d+)\]")
 class Device:
     """The kernels of a program under construction.  `of` makes the kernel of a Par, if it can be one, `product` adds
     those of products of matrices of a type, `convolution` those of one of the three kinds of convolutions, and `ptx`
-    gives the text of all of them.  `layouts` tell how data that they read is copied."""
+    gives the text of all of them.  `told` are lines about the Pars that have none.  `layouts` tell how data that they
+    read is copied."""
 
     of: Callable[[f.Par], Kernel | None]
     product: Callable[[str], None]
     convolution: Callable[[int, str], None]
     ptx: Callable[[], str]
+    told: Callable[[], str]
     layouts: Layouts
     cells: dict[str, str] = field(default_factory=dict)
     recursive: bool = False
@@ -58,9 +60,9 @@ class Device:
         stack = RECURSIVE_STACK + 2 * frame if self.recursive else 0
         return (
             "".join((*self.cells.values(), *self.layouts.texts)) + table_of(constants)
-            + text_constant('@"device code"', text) +
+            + text_constant('@"device code"', text) + text_constant('@"on the host"', self.told()) +
             f"define internal fastcc void {WITH_DEVICE}() noinline {{\n"
-            f'  call void @rt.device_begin(ptr @"device code", i64 {stack}, ptr {CONSTANTS})\n'
+            f'  call void @rt.device_begin(ptr @"device code", i64 {stack}, ptr {CONSTANTS}, ptr @"on the host")\n'
             f"  call fastcc void {main}() noinline\n  call void @rt.device_end()\n  ret void\n}}\n"
         )
 

@@ -45,14 +45,37 @@ class Emitter:
         if self.unit.counting:
             self.count(BYTES, size)
 
-    def memory(self, size: str) -> Values:
-        """The owner and the address of a new block for an array."""
+    def memory(self, size: str, elem: f.Type) -> Values:
+        """The owner and the address of a new block for an array of such elements."""
         both = self.w.let(f"call {{ ptr, ptr }} @rt.array(i64 {size}){self.place()}")
         return [self.w.let(f"extractvalue {{ ptr, ptr }} {both}, {i}") for i in (0, 1)]
 
     def place(self) -> str:
         """The debug location of an allocation, if it is known: a failure reports it."""
         return ""
+
+    # ---- elements, which several threads may share (`cuda/team.py`)
+
+    def once(self, elem: f.Type, write: Callable[[], object]) -> None:
+        """Writes a few elements of an array."""
+        write()
+
+    def each(self, elem: f.Type, count: str, write: Callable[[str], object], mark: str = "") -> None:
+        """Runs `write` on the numbers of `count` elements, each of which it writes."""
+        self.w.repeat(count, write, mark)
+
+    def copy(self, elem: f.Type, to: str, source: str, count: str) -> None:
+        self.w.copy(to, source, self.w.mul(count, str(struct(elem).size)))
+
+    def clear(self, elem: f.Type, to: str, count: str) -> None:
+        size = self.w.mul(count, str(struct(elem).size))
+        self.w.do(f"call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {size}, i1 false)")
+
+    def library(self, name: str, args: str) -> None:
+        """Calls a function of the runtime library that writes elements of an array."""
+        self.w.do(f"call void @rt.{name}({args})")
+
+    # ---- counters
 
     def count(self, counter: str, more: str) -> None:
         self.w.store("i64", self.w.add(self.w.load("i64", counter), more), counter)

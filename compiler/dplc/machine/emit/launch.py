@@ -12,7 +12,6 @@ is no device, too little work, too little memory, or if a point has failed: then
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from dpl.prims.sums import BLOCK
@@ -26,13 +25,10 @@ from dplc.machine.emit.device import Device
 from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.launching import NO_ROOM, Launching, home
 from dplc.machine.emit.layout import leaves, struct
-from dplc.machine.llvm.literals import number
+from dplc.machine.emit.paying import launch_pays
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 from dplc.passes.device.kernels import LEAST_GROUPS, MOST_GROUPS, ROOM, THREADS, Kernel, Made
-from dplc.passes.kernels import work
-
-MOST_OF_A_POINT = 400.0  # operations: a few points that do much are slow on a device, where one thread does each
 
 
 def launched(
@@ -58,33 +54,12 @@ def launched(
     device.recursive |= kernel.recursive
     types = [leaf for var in variables[told:] for leaf in leaves(var.ty)]
     w = e.w
-    always = any(out.kind == "done" and out.kept for out in par.outs)
-    work_ = number(math.inf, "f64") if always else _work(e, par, counts)
-    pays = w.let(f"call i1 @rt.device_pays(double {work_})")
+    pays = launch_pays(e, par, kernel, counts)
     nothing = [zero for var in variables[told:] for zero in zeros(var.ty)]
     launch = _Launch(e, device, kernel, counts)
     done, *values = w.choose(pays, ("i1", *types), launch.write, lambda: ["false", *nothing])
     said = ["true"] * told
     return w.choose(done, ["i1"] * told + types, lambda: said + values, here)
-
-
-def _work(e: BodyEmitter, par: f.Par, counts: list[str]) -> str:
-    """The operations of all points, as a double; a point counts for MOST_OF_A_POINT at most."""
-
-    def known(var: f.Var, k: int) -> str | None:
-        values = e.env.get(var.name)
-        return None if values is None else values[0] if k < 0 else values[2 + k]
-
-    each = work.plus(work.of_block(e.unit.program, par.body, known), work.number(1.0))
-    total = ""
-    for operands, factor in each.items():
-        term = number(factor, "f64")
-        for operand in (*operands, *counts[: len(par.space)]):
-            term = e.w.let(f"fmul double {term}, {e.w.let(f'sitofp i64 {operand} to double')}")
-        total = e.w.let(f"fadd double {total}, {term}") if total else term
-    points = e.w.let(f"sitofp i64 {e.w.product(counts[: len(par.space)])} to double")
-    most = e.w.let(f"fmul double {points}, {number(MOST_OF_A_POINT, 'f64')}")
-    return e.w.let(f"call double @llvm.minnum.f64(double {total}, double {most})")
 
 
 class _Launch(Launching):
@@ -203,6 +178,10 @@ class _Launch(Launching):
         if target is None:
             array = arrays.new_checked(e, made.elem, dims)
             place = self.room_for(array)
+            if self.kernel.geometry == "team" and all(isinstance(dim, f.Const) for dim in made.row):
+                self.fetched.append(array)
+                self.waits = True
+                self.after.append(lambda: self.w.do(f"call void @rt.device_fetch(ptr {array.owner})"))
         else:
             array, place = self.over(array_of(target.ty, e.value(target)), dims, self.kernel.in_place)
         self.params.append(("i64", place))
@@ -336,6 +315,8 @@ class _Launch(Launching):
                 return w.mul(self.blocks_of(w.product(self.counts[:cut])), w.product(self.counts[cut:]))
             case "groups":
                 return self.groups
+            case "team":
+                return str(THREADS)
 
     def at_once(self) -> bool:
         """True if what comes after a kernel that has failed does no harm, so the host need not wait in between."""
@@ -362,7 +343,8 @@ class _Launch(Launching):
         kernel = self.kernel
         for step in self.before:
             step()
-        self.launch(kernel.name, label(kernel), self.threads(), self.params, kernel.arena)
+        arena = 2 if kernel.geometry == "team" else int(kernel.arena)
+        self.launch(kernel.name, label(kernel), self.threads(), self.params, arena)
 
     def complete(self) -> None:
         for step in self.after:

@@ -60,6 +60,7 @@ class Launching:
         self.addresses: list[str] = []
         self.fresh: list[Array] = []
         self.written: list[Array] = []
+        self.fetched: list[Array] = []  # of these, those that are copied home while the host waits, if they are small
         self.last: list[Callable[[], None]] = []  # what is done when nothing needs the operands any more
 
     def has_room(self) -> str:
@@ -119,7 +120,7 @@ class Launching:
         self.last.append(lambda: e.drop(target.type, [left, *target.values[1:]]))
         return array, place
 
-    def launch(self, name: str, label: str, threads: str, params: list[tuple[str, str]], arena: bool = False) -> None:
+    def launch(self, name: str, label: str, threads: str, params: list[tuple[str, str]], arena: int = 0) -> None:
         """Writes the parameters to memory, and a launch."""
         w = self.w
         cells, pointers = w.slot(f"[{8 * max(len(params), 1)} x i8]"), w.slot(f"[{8 * max(len(params), 1)} x i8]")
@@ -128,7 +129,7 @@ class Launching:
             w.store(ty, value, place)
             w.store("ptr", place, w.at(pointers, 8 * i))
         cell = self.device.cell(name, label)
-        w.do(f"call void @rt.device_launch(ptr {cell}, i64 {threads}, ptr {pointers}, i1 {str(arena).lower()})")
+        w.do(f"call void @rt.device_launch(ptr {cell}, i64 {threads}, ptr {pointers}, i64 {arena})")
 
     def done(self) -> None:
         """Notes which arrays were written, after all launches."""
@@ -136,6 +137,8 @@ class Launching:
             step()
         for array in self.written:
             self.w.do(f"call void @rt.device_wrote(ptr {array.owner})")
+        for array in self.fetched:
+            self.w.do(f"call void @rt.device_fetched(ptr {array.owner})")
         self.w.do("call void @rt.device_done()")
 
     def undone(self) -> None:

@@ -34,7 +34,8 @@ def _for(e: BodyEmitter, loop: f.For, variables: tuple[f.Var, ...]) -> Values:
         e.define(loop.state, state)
         values = e.block(loop.body)
         if kept:
-            e.put(kept.elem, values[len(types) :], e.w.element(kept.data, i, kept.size))
+            item = e.w.element(kept.data, i, kept.size)
+            e.once(kept.elem, lambda: e.put(kept.elem, values[len(types) :], item))
         return values[: len(types)]
 
     found, inits = _chains(e, loop), e.values(loop.inits)

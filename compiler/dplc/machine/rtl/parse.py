@@ -45,7 +45,7 @@ KINDS = {"int": "i64", "float": "double", "ptr": "ptr", "bool": "i1"}
 GLOBAL = re.compile(r"(global|constant) (\[[^]]*\]|\w+)")  # in its definition
 ATTRIBUTES = {
     "inline": "alwaysinline", "cold": "cold", "noreturn": "noreturn", "pure": "memory(none) willreturn nobuiltin",
-    "returns_twice": "returns_twice",
+    "returns_twice": "returns_twice", "convergent": "convergent",
 }  # fmt: skip
 
 

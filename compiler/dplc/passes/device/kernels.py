@@ -13,6 +13,7 @@ same on every device:
     sums     a block of threads does 1024 points, one of them each at a time, and then adds up what these give
     rows     a thread does a column of 1024 rows
     groups   a thread does some consecutive points, which add to a copy of the target of their own
+    team     one block of threads does one point, and shares the points of its inner Pars (`team_steps.py`)
 """
 
 from __future__ import annotations
@@ -25,10 +26,13 @@ from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
+from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, nothing, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, used, with_binds, with_inner
 from dplc.passes.device.lengths import Lengths
 from dplc.passes.device.own_places import own_places
+from dplc.passes.device.team_steps import TeamSteps, is_team, works
+from dplc.passes.device.values import is_local
 from dplc.passes.kernels.independence import is_numbers
 from dplc.passes.kernels.nest import Level, nest
 
@@ -41,7 +45,7 @@ NOT_ALONE = "conv"  # how the names of operations begin that have no code for a 
 MOST_PARAMETERS = 500  # words: the driver takes 4352 bytes
 LEAST_GROUPS = 32  # less parallelism is not worth a launch
 
-Geometry = Literal["points", "sums", "rows", "groups"]
+Geometry = Literal["points", "sums", "rows", "groups", "team"]
 
 
 @node
@@ -96,7 +100,7 @@ def grid(kernel: Kernel, points: int, columns: int, copies: int, processors: int
     blocks = -(-points // BLOCK)
     threads = {
         "points": points, "sums": THREADS * blocks, "groups": copies,
-        "rows": -(-points // columns // BLOCK) * columns if columns else 0,
+        "rows": -(-points // columns // BLOCK) * columns if columns else 0, "team": THREADS,
     }[kernel.geometry]  # fmt: skip
     return max(1, min(-(-threads // THREADS), 32 * processors))
 
@@ -122,6 +126,8 @@ class Devices:
 
     def plan(self, par: f.Par) -> Kernel | str:
         """The Par as a kernel, without a name; or the reason why it is none."""
+        if is_team(par):
+            return self.team(without_done(par))
         par = without_done(par)
         if par.ordered:
             return "its points have effects"
@@ -135,12 +141,29 @@ class Devices:
             flat += 1
         return self.planned(par, tuple(levels[:flat]), tuple(levels[flat:]))
 
+    def team(self, par: f.Par) -> Kernel | str:
+        """The only point of a Par as the kernel of a team."""
+        reason = self.team_steps().block(par.body)
+        if reason or not works(par.body):
+            return reason or "there is nothing that threads can share"
+        made = self.planned(par, (Level(par, par.body.binds, ()),), ())
+        return made if isinstance(made, str) else replace(made, geometry="team")
+
+    def team_steps(self) -> TeamSteps:
+        recursive = {name for name, group in self.group.items() if group in self.looping}
+        return TeamSteps(self.program, self.why_not, self.function, recursive)
+
+    def steps_of_team(self, binds: tuple[f.Bind, ...], first: int) -> int:
+        """The number of the first binding that a team cannot do, from `first` on."""
+        steps = self.team_steps()
+        return next((k for k in range(first, len(binds)) if steps.bind(binds[k])), len(binds))
+
     def planned(self, par: f.Par, levels: tuple[Level, ...], loops: tuple[Level, ...]) -> Kernel | str:
         leaf = (*levels, *loops)[-1].par
         own = {var.name for var in bound_inside(par)}
         args = {a.name: a for a in used(par.body) if isinstance(a, f.Var) and a.name not in own}
         if strange := [a for a in args.values() if not is_local(a.ty)]:
-            return f"its points use {strange[0].ty}"
+            return f"its points use {show_type(strange[0].ty)}"
         lengths = Lengths(par.body, own)
         inner = tuple([count for level in loops for _, count in level.par.space])
         outs: list[Made] = []
@@ -161,7 +184,7 @@ class Devices:
         self, par: f.Par, out: f.Out, value: f.Atom, inner: tuple[f.Atom, ...], lengths: Lengths
     ) -> Made | str:  # fmt: skip
         if not is_numbers(elem_of(value.ty)):
-            return f"it gives values of type {value.ty}"
+            return f"it gives values of type {show_type(value.ty)}"
         if out.kind == "fold":
             return Made(out, value)
         if out.kind == "last":
@@ -205,7 +228,7 @@ class Devices:
         rhs = bind.rhs
         for x in (*bind.vars, *atoms(rhs)):
             if not is_local(x.ty):
-                return f"its points use {x.ty}"
+                return f"its points use {show_type(x.ty)}"
         match rhs:
             case f.Op(op):
                 if OPS[op].shared or op == "copied" or op.startswith(NOT_ALONE):
@@ -273,17 +296,6 @@ def is_cheap(bind: f.Bind) -> bool:
             return cheap and not any(isinstance(var.ty, f.Arr) for var in bind.vars)
         case rhs:
             return isinstance(rhs, f.TupMake | f.TupGet)
-
-
-def is_local(ty: f.Type) -> bool:
-    """True for values that a thread can have."""
-    match ty:
-        case f.Tup(items):
-            return all(map(is_local, items))
-        case f.Arr(elem, _):
-            return is_local(elem)
-        case _:
-            return isinstance(ty, f.Num | f.Data)
 
 
 def is_zero(atom: f.Atom) -> bool:

@@ -27,21 +27,25 @@ from dplc.passes.device.kept_sums import KeptSums
 from dplc.passes.device.kernels import Devices
 from dplc.passes.device.scans import scans
 from dplc.passes.device.sorted_adds import sorted_adds
+from dplc.passes.device.teams import teams
 from dplc.passes.parallel.join import Joiner, is_check, own_reads
 
 
 def sweeps(program: f.Program) -> f.Program:
-    program = scans(cotangent_sums(array_sums(program)))
+    program = cotangent_sums(array_sums(program))
+    fns = {name: with_body(fn, with_lengths(fn.body)) for name, fn in program.fns.items()}
+    program = scans(replace(program, fns=fns))
     supply, devices = supply_for(program), Devices(program)
-    fns = {name: _function(fn, devices, supply) for name, fn in program.fns.items()}
+    joined = {name: with_body(fn, _Sweeps(fn, devices, supply).block(fn.body)) if has_pars(fn) else fn
+              for name, fn in program.fns.items()}  # fmt: skip
+    program = teams(replace(program, fns=joined))
+    kept = KeptSums(Devices(program), supply_for(program))
+    fns = {name: with_body(fn, kept.block(fn.body)) if has_pars(fn) else fn for name, fn in program.fns.items()}
     return sorted_adds(replace(program, fns=fns))
 
 
-def _function(fn: f.Fn, devices: Devices, supply: f.Supply) -> f.Fn:
-    if not any(isinstance(bind.rhs, f.Par) for bind in every(fn.body)):
-        return fn
-    fn = with_body(fn, with_lengths(fn.body))
-    return with_body(fn, KeptSums(devices, supply).block(_Sweeps(fn, devices, supply).block(fn.body)))
+def has_pars(fn: f.Fn) -> bool:
+    return any(isinstance(bind.rhs, f.Par) for bind in every(fn.body))
 
 
 # ---- lengths of what is added to

@@ -1,0 +1,69 @@
+"""Whether a launch pays: by the operations that it does, as far as these are known before.
+
+A team is one block of threads, of the hundreds that a device has.  It pays where there is much to do in all, and little
+in a step: each Par of a larger step is better a launch of its own.
+"""
+
+from __future__ import annotations
+
+import math
+
+from dplc.flat import term as f
+from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.llvm.literals import number
+from dplc.passes.device.kernels import Kernel
+from dplc.passes.kernels import work
+
+MOST_OF_A_POINT = 400.0  # operations: a few points that do much are slow on a device, where one thread does each
+MOST_OF_A_STEP = float(1 << 20)  # operations that a team does as quickly as some launches
+OF_A_TEAM = 0.25  # of the operations of a team count, as it uses a small part of the device
+
+
+def launch_pays(e: BodyEmitter, par: f.Par, kernel: Kernel, counts: list[str]) -> str:
+    """Whether it does, as i1; `counts` are those of the dimensions."""
+    if any(out.kind == "done" and out.kept for out in par.outs):
+        return device_pays(e, number(math.inf, "f64"))
+    if kernel.geometry == "team":
+        return team_pays(e, par)
+    points = e.w.product(counts[: len(par.space)])
+    total = in_all(e, work.plus(work_of(e, par.body), work.number(1.0)), counts[: len(par.space)])
+    most = e.w.let(f"fmul double {as_double(e, points)}, {number(MOST_OF_A_POINT, 'f64')}")
+    return device_pays(e, e.w.let(f"call double @llvm.minnum.f64(double {total}, double {most})"))
+
+
+def team_pays(e: BodyEmitter, par: f.Par) -> str:
+    w = e.w
+    steps = [bind.rhs.body for bind in par.body.binds if isinstance(bind.rhs, f.For | f.While)]
+    total = w.let(f"fmul double {in_all(e, work_of(e, par.body), [])}, {number(OF_A_TEAM, 'f64')}")
+    fine = device_pays(e, total)
+    for step in steps:
+        small = w.let(f"fcmp ole double {in_all(e, work_of(e, step), [])}, {number(MOST_OF_A_STEP, 'f64')}")
+        fine = w.let(f"and i1 {fine}, {small}")
+    return fine
+
+
+def device_pays(e: BodyEmitter, total: str) -> str:
+    return e.w.let(f"call i1 @rt.device_pays(double {total})")
+
+
+def work_of(e: BodyEmitter, block: f.Block) -> work.Work:
+    def known(var: f.Var, k: int) -> str | None:
+        values = e.env.get(var.name)
+        return None if values is None else values[0] if k < 0 else values[2 + k]
+
+    return work.of_block(e.unit.program, block, known)
+
+
+def in_all(e: BodyEmitter, each: work.Work, counts: list[str]) -> str:
+    """The operations of so many points, as a double."""
+    total = ""
+    for operands, factor in each.items():
+        term = number(factor, "f64")
+        for operand in (*operands, *counts):
+            term = e.w.let(f"fmul double {term}, {as_double(e, operand)}")
+        total = e.w.let(f"fadd double {total}, {term}") if total else term
+    return total or number(0.0, "f64")
+
+
+def as_double(e: BodyEmitter, whole: str) -> str:
+    return e.w.let(f"sitofp i64 {whole} to double")
