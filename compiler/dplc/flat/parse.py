@@ -376,7 +376,9 @@ class _Fn:
         while line.accept(","):
             space.append(self.counted(line))
         line.expect("to")
-        while not outs or line.accept(","):
+        if not line.accept("nothing"):
+            outs.append(self.out(line))
+        while line.accept(","):
             outs.append(self.out(line))
         line.finish()
         self.at += 1

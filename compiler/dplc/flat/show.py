@@ -193,7 +193,7 @@ def rhs_head(rhs: f.Rhs) -> str:  # noqa: C901 -- one case per form
             return f"map {pairs} to ranks {' '.join(map(str, ranks))}"
         case f.Par(space, _, outs, _, ordered):
             ranges = ", ".join(f"{name(i.name)} < {atom(n)}" for i, n in space)
-            return f"par {'in order ' if ordered else ''}{ranges} to {', '.join(map(out, outs))}"
+            return f"par {'in order ' if ordered else ''}{ranges} to {', '.join(map(out, outs)) or 'nothing'}"
 
 
 def sections(rhs: f.Rhs) -> Iterator[tuple[str, f.Block, str]]:

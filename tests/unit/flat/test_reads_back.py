@@ -64,6 +64,7 @@ def test_whatever_programs_seldom_have() -> None:
         f.Bind((f.Var("y", f.F64),), f.TupGet(t, 0)),
         f.Bind((f.Var("z", f.F64),), f.TupGet(f.Var("a b.1", f.F64), 1)),
         f.Bind((), f.If(f.Const(True, f.BOOL), f.Block((), ()), f.Block((), ()))),
+        f.Bind((), f.Par(((f.Var("i", f.I64), f.Const(3, f.I64)),), f.Block((), ()), (), ordered=True)),
     ), ())  # fmt: skip
     fn = f.Fn("add.(f64, f64)[]", (x, r), (), body, "an odd, one", borrowed=(1,))
     data = f.DataDecl("list.0", (None, f.Tup((f.F64, f.Res("site.1")))), ("[]", "::"))
