@@ -371,8 +371,7 @@ class Activation:
         return name, int(offset or 0), None
 
     def load(self, one: Instruction, threads: Threads) -> None:
-        names = names_in(one.operands[0])
-        size = np.dtype(TYPES[one.type]).itemsize
+        names, size = names_in(one.operands[0]), np.dtype(TYPES[one.type]).itemsize
         if "param" in one.parts:
             base, offset, _ = self.place(one.operands[1], threads)
             for i, name in enumerate(names):
@@ -381,8 +380,8 @@ class Activation:
         address = self.where(one.operands[1], threads)
         self.memory.aligned(address, size * len(names))
         for i, name in enumerate(names):
-            value = self.memory.load(address + np.uint64(i * size), one.type, threads, "relaxed" in one.parts)
-            self.write(name, value, threads)
+            here = address + np.uint64(i * size)
+            self.write(name, self.memory.load(here, one.type, threads, "relaxed" in one.parts), threads)
 
     def parameter(self, base: str, offset: int, ty: str, threads: Threads) -> Bits:
         found = self.given.get((base, offset))
