@@ -92,6 +92,27 @@ def test_memory(dpl, tmp_path: Path) -> None:
     assert " bytes, " in out.read_text() and xml.dom.minidom.parse(str(out))
 
 
+TREE = """\
+type tree = Leaf of float | Node of tree * tree
+let rec build n x = if n = 0 then Leaf x else Node (build (n - 1) (x * 0.9), build (n - 1) (x + 0.1))
+let rec total t = match t with
+  | Leaf x -> sin x
+  | Node (l, r) -> tanh (total l + total r)
+let t = build 14 0.5
+do print (match grad total t with Leaf x -> x | Node _ -> 1.0)
+"""
+
+
+def test_makers_in_a_tree(dpl, tmp_path: Path) -> None:
+    """Each path through a tree is a chain of calls of its own; all blocks are found by their lines, still."""
+    program = tmp_path / "main.dp"
+    program.write_text(TREE)
+    run = dpl("profile", "--memory", program)
+    lines = [line for line in run.stderr.splitlines() if "main.dp:" in line]
+    shares = [float(line.split("%")[0].split()[-1]) for line in lines]
+    assert run.returncode == 0 and 98 < sum(shares) < 102
+
+
 def test_no_memory(dpl, tmp_path: Path) -> None:
     program = tmp_path / "main.dp"
     program.write_text("let x = 1.5\n")
