@@ -17,6 +17,8 @@ def step(tape: Tape, bind: f.Bind) -> Step:
     if not any(node in reverse.active for var in bind.vars for node in reverse.nodes(var)):
         return Plain(bind)
     match bind.rhs:
+        case f.Op("reshape", (array, *_)) as op if op.attr("told"):
+            return renamed(reverse, bind, reverse.nodes(array))
         case f.Op() as op:
             made = Op(reverse, op, bind.vars[0], tuple(reverse.seen_through(op.args)))
             old = reverse.overwritten.updates.get(made.y.name)
@@ -40,6 +42,7 @@ def step(tape: Tape, bind: f.Bind) -> Step:
 
 
 def renamed(reverse: Reverse, bind: f.Bind, sources: Sequence[Node | None]) -> Step:
-    """A tuple that is made or taken apart: its leaves only get other names, so there is no backward code."""
+    """A tuple that is made or taken apart, an array whose dimensions are told: leaves only get other names, so there is
+    no backward code."""
     reverse.sources.update(((bind.vars[0].name, i), source) for i, source in enumerate(sources))
     return Plain(bind)

@@ -245,7 +245,7 @@ def sized(body: Body, e: c.Prim) -> Value:
     b = body.b
     x, told = body.atom(array), [body.atom(k) for k in known]
     if len(told) == rank_of(x.ty):
-        return b.op("reshape", (x, *told), e.span, unchecked=True)
+        return b.op("reshape", (x, *told), e.span, unchecked=True, told=True)
     n, *inner = dims(b, x)
     before, found = n, [n]
     for own, size in zip(inner, told, strict=True):

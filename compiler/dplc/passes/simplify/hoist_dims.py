@@ -7,7 +7,8 @@
     check_equal m m
 
 An array whose dimension is read late is live until then, and a live array cannot be updated in place.  A dimension that
-is known from the code (`flat/dims.py`) is not read at all; the others are hoisted.
+is known from the code (`flat/dims.py`) is not read at all; the others are hoisted.  Nor is an array reshaped to the
+dimensions that it has.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from dplc.flat.walk import BLOCKS, binders, changed, every, rebuild, unchanged, 
 
 def hoist_dims(fn: f.Fn, supply: f.Supply, dims: Dims | None = None) -> f.Fn:
     """`dims` are the dimensions of the function, if they are known better than from its code."""
-    reads = dims_read(fn.body)
-    if not reads:
+    reads, reshaped = dims_read(fn.body), reshapes(fn.body)
+    if not reads and not reshaped:
         return fn
     dims = dims or dims_of(fn.body)
     wanted: dict[str, dict[int, f.Var]] = {}
-    same: dict[str, f.Atom] = {}
+    same = {var.name: op.args[0] for var, op in reshaped if keeps_shape(op, dims)}
     for read, array, k in reads:
         match dims.of(array, k):
             case (first, k):
@@ -46,6 +47,18 @@ def dims_read(body: f.Block) -> list[tuple[f.Var, f.Var, int]]:
         (bind.vars[0], bind.rhs.args[0], bind.rhs.attr("k")) for bind in every(body)
         if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim" and isinstance(bind.rhs.args[0], f.Var)
     ]  # fmt: skip
+
+
+def reshapes(body: f.Block) -> list[tuple[f.Var, f.Op]]:
+    """The variables that have other dimensions of an array of as many, with the operation."""
+    return [(bind.vars[0], bind.rhs) for bind in every(body) if isinstance(bind.rhs, f.Op)
+            and bind.rhs.op == "reshape" and bind.vars[0].ty == bind.rhs.args[0].ty]  # fmt: skip
+
+
+def keeps_shape(op: f.Op, dims: Dims) -> bool:
+    """True if an array is known to have the dimensions to which it is reshaped."""
+    array, *wanted = op.args
+    return all(dims.equal(dims.of(array, k), n) for k, n in enumerate(wanted))
 
 
 class _Hoister:
