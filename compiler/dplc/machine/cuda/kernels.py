@@ -32,6 +32,7 @@ from dplc.passes.device.team_steps import is_team
 from dplc.passes.kernels.independence import Independence
 from dplc.passes.recursion.modulo_cons import with_holes
 
+FATAL = {"rt.fail", "rt.no_memory"}  # what leaves a record
 DIGITS = 16  # of the hash in a name
 PRELUDE = f"""
 !0 = !{{!"branch_weights", i32 1000000, i32 1}}
@@ -93,7 +94,7 @@ class Kernels:
         name = f"par_{sha256(text.encode()).hexdigest()[:DIGITS]}"
         self.kernels[name] = text.replace("@NAME", f"@{name}")
         self.helpers |= dict.fromkeys(helpers.needed(plan))
-        return replace(plan, name=name, arena=arena, fails=bool(reached & {"rt.fail", "rt.no_memory"}))
+        return replace(plan, name=name, arena=arena, fails=bool(reached & FATAL))
 
     def plan(self, par: f.Par) -> Kernel | str:
         """The Par as a kernel, as threads run it.  The steps of a team keep their Pars."""
@@ -106,7 +107,10 @@ class Kernels:
             return KernelEmitter(self.unit, plan).text()
         from dplc.machine.cuda.team_kernel import TeamEmitter  # few programs have one
 
-        return TeamEmitter(self.unit, plan, self.plan, lambda fn: shortened(self.devices.program.fns[fn].body)).text()
+        def body_of(name: str) -> f.Block:
+            return shortened(self.devices.program.fns[name].body)
+
+        return TeamEmitter(self.unit, plan, self.may_fail, self.plan, body_of).text()
 
     def product(self, ty: str) -> None:
         """Adds the kernels of products of matrices of numbers of a type."""
@@ -144,6 +148,10 @@ class Kernels:
                 found.add(name)
                 todo += self.mentioned_by(name)
         return found
+
+    def may_fail(self, text: str) -> bool:
+        """Whether what a text does may leave a record.  Functions of the program are taken to."""
+        return '@"' in text or bool(self.reached(text) & FATAL)
 
     def mentioned_by(self, name: str) -> frozenset[str]:
         if name not in self.uses:

@@ -22,15 +22,15 @@ from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.writer import Values
 from dplc.passes.device.kernels import Kernel
 
-FAILING = ("@rt.fail", "@rt.array", "@rt.cell", '@"')  # in the text of what may leave a record of a failure
 CHECK = "call void @rt.check_team()"  # ends the thread if one of the others has failed
 
 
 class Team(KernelEmitter):
-    """A team's kernel under construction."""
+    """A team's kernel under construction.  `may_fail` says whether a text may leave a record of a failure."""
 
-    def __init__(self, unit: Unit, kernel: Kernel) -> None:
+    def __init__(self, unit: Unit, kernel: Kernel, may_fail: Callable[[str], bool]) -> None:
         super().__init__(unit, kernel)
+        self.may_fail = may_fail
         self.alone = False  # whether a thread does what others do not
         self.framed = False  # whether what is being written is in the frames of threads
         self.diverges = False  # whether threads may fail where others do not
@@ -53,7 +53,7 @@ class Team(KernelEmitter):
         self.alone = False
         self.w.do(barrier)
         self.w.do(CHECK)
-        self.diverges |= any(name in line for line in self.w.lines[start:] for name in FAILING)
+        self.diverges = self.diverges or self.may_fail("\n".join(self.w.lines[start:]))
 
     def checked(self) -> None:
         """All that fails outside of `together` fails in all threads.  Without other failures, nobody needs to ask."""

@@ -29,9 +29,10 @@ class TeamEmitter(Team):
     of functions."""
 
     def __init__(
-        self, unit: Unit, kernel: Kernel, plan: Callable[[f.Par], Kernel | str], body_of: Callable[[str], f.Block]
-    ) -> None:
-        super().__init__(unit, kernel)
+        self, unit: Unit, kernel: Kernel, may_fail: Callable[[str], bool],
+        plan: Callable[[f.Par], Kernel | str], body_of: Callable[[str], f.Block],
+    ) -> None:  # fmt: skip
+        super().__init__(unit, kernel, may_fail)
         self.plan, self.body_of = plan, body_of
 
     def work(self, where: Places) -> str:
