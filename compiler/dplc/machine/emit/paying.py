@@ -7,6 +7,7 @@ in a step: each Par of a larger step is better a launch of its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from dplc.flat import term as f
 from dplc.machine.emit.body import BodyEmitter
@@ -15,7 +16,7 @@ from dplc.passes.device.kernels import Kernel
 from dplc.passes.kernels import work
 
 MOST_OF_A_POINT = 400.0  # operations: a few points that do much are slow on a device, where one thread does each
-MOST_OF_A_STEP = float(1 << 20)  # operations that a team does as quickly as some launches
+MOST_OF_A_STEP = float(1 << 16)  # operations that a team does as quickly as some launches
 OF_A_TEAM = 0.25  # of the operations of a team count, as it uses a small part of the device
 
 
@@ -33,13 +34,20 @@ def launch_pays(e: BodyEmitter, par: f.Par, kernel: Kernel, counts: list[str]) -
 
 def team_pays(e: BodyEmitter, par: f.Par) -> str:
     w = e.w
-    steps = [bind.rhs.body for bind in par.body.binds if isinstance(bind.rhs, f.For | f.While)]
     total = w.let(f"fmul double {in_all(e, work_of(e, par.body), [])}, {number(OF_A_TEAM, 'f64')}")
     fine = device_pays(e, total)
-    for step in steps:
+    for step in steps(par.body):
         small = w.let(f"fcmp ole double {in_all(e, work_of(e, step), [])}, {number(MOST_OF_A_STEP, 'f64')}")
         fine = w.let(f"and i1 {fine}, {small}")
     return fine
+
+
+def steps(block: f.Block) -> Iterator[f.Block]:
+    """The bindings of a block without its loops, and those of the loops' steps."""
+    yield f.Block(tuple([bind for bind in block.binds if not isinstance(bind.rhs, f.For | f.While)]), ())
+    for bind in block.binds:
+        if isinstance(bind.rhs, f.For | f.While):
+            yield from steps(bind.rhs.body)
 
 
 def device_pays(e: BodyEmitter, total: str) -> str:
