@@ -127,7 +127,10 @@ do print (loop (x, s) = ([for i < 30 -> float i], "") for k < 3 do (2.0 * x, s +
 }
 
 
-@pytest.mark.parametrize("name", DONE)
+LONG = ("a gradient", "both sweeps")  # seconds, most of them for LLVM
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in DONE])
 def test_a_team_does_what_the_host_does(name: str) -> None:
     machine = run(DONE[name])
     assert machine.done == 1 and not machine.failed
