@@ -126,6 +126,24 @@ def test_npz(readers) -> None:
     assert readers("npz", npz()).stdout == readers("npz", npz(np.savez_compressed)).stdout == want
 
 
+@pytest.mark.parametrize(
+    ("kind", "data", "why"),
+    [
+        ("json", b"[1, 2,, 3]", "a value is expected, not `,` at line 1, byte 7"),
+        ("json", b"[1,\n 2, ]", "no comma stands before it at line 2, byte 5"),
+        ("json", b"['a']", "strings are in double quotes at line 1, byte 2"),
+        ("json", b"[NaN]", "JSON has no NaN and no infinity; write null at line 1, byte 2"),
+        ("idx", b"hello", "it does not begin with two bytes of 0"),
+        ("idx", bytes((0, 0, 7, 1, 0, 0, 0, 1, 5)), "byte 3 is 7: IDX files have the types 8, 9 and 11 to 14 there"),
+        ("idx", bytes((0, 0, 8, 3, 0, 0)), "a header with 3 sizes has 16 bytes, the file 6"),
+        ("idx", bytes((0, 0, 8, 1, 0, 0, 0, 2, 5, 6, 7)), "its sizes [2;] make 2 numbers, but 3 follow"),
+    ],
+)
+def test_what_is_wrong(readers, kind: str, data: bytes, why: str) -> None:
+    run = readers(kind, data)
+    assert run.returncode == 1 and why in run.stderr, run.stderr
+
+
 def test_idx(readers) -> None:
     for code, kind in ((">u1", 8), (">i1", 9), (">i2", 11), (">i4", 12), (">f4", 13), (">f8", 14)):
         array = (DIGITS % 100).astype(code)
