@@ -72,8 +72,8 @@ def _telling(
         given = c.Var(body.span, ty, name + GIVEN)
         own = _name(sizes[0]) if sizes else None
         inside = found if own is None or own in found else {**found, own: given}
-        lengths = [_length(size, inside, body.span) for size in sizes]
-        if len(sizes) >= LEAST and None not in lengths:
+        lengths = [length for size in sizes if (length := _length(size, inside, body.span))]
+        if len(sizes) >= LEAST and len(lengths) == len(sizes):
             told[name] = c.Prim(body.span, ty, "sized", (given, *lengths))
         if own is not None:
             found.setdefault(own, c.Var(body.span, ty, name))
