@@ -373,7 +373,7 @@ class Forward:
         """The tangent of a row of the table."""
         parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p, y))
                                 for i, part in self.there(op)])  # fmt: skip
-        if not OPS[op.op].derivative.chooses:
+        if not bulk.chooses(op):
             return parts
         chosen = [Part(part.atom, MAYBE_ZERO, bulk.not_chosen(b, op, i, part, y)) for i, part in self.there(op)]
         absent = sum_of(b, parts[0].atom, chosen).absent if all(part.absent for part in chosen) else None

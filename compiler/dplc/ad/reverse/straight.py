@@ -73,7 +73,7 @@ class Op:
 
     def contribution(self, scope: Scope, i: int, part: Part, t: f.Atom) -> Part:
         """`t`, which is the contribution of `part` to operand `i`, with its zeros."""
-        if not OPS[self.op.op].derivative.chooses:
+        if not rules.chooses(self.op):
             return part.alike(t, part.part_of_sum(t.ty))
         zeros = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)).part_of_sum(t.ty)
         return Part(t, zeros, rules.not_chosen(scope.b, self.op, i, part, self.y))

@@ -49,12 +49,20 @@ def scalar_part(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom:
     """The contribution of operand `i` of a scalar row: from its tangent `t` to the result's, or from the result's
     cotangent `t` to the operand's.  Both are the same expression.  A symbolic zero stays zero."""
     row = OPS[op.op]
+    if op.attr("absent"):
+        return t.atom
     assert row.scalar is not None and row.scalar.linear is not None
     rule = row.scalar.linear[i]
     assert rule is not None
     part = contribution(World(b, op.span), rule, t.atom, op.args, y)
     doubtful = t.has_zeros and row.derivative.multiplies and not stays_zero(rule, op.args)
     return masked(b, t, part) if doubtful else part
+
+
+def chooses(op: f.Op) -> bool:
+    """True for a row that chooses one of its operands.  A choice that only marks a symbolic zero (`signed`) is the
+    number beside the mark: this may be 0.0, which was taken for a symbolic zero, and have a derivative."""
+    return OPS[op.op].derivative.chooses and not op.attr("absent")
 
 
 def not_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None:

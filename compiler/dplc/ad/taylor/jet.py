@@ -88,6 +88,8 @@ class Jet(Forward):
 
     def alone(self, b: Builder, op: f.Op, i: int, part: Part, y: f.Var, level: bool) -> Part:
         """The series of a row with one varied operand."""
+        if op.attr("absent"):
+            return part
         zeros = max(part.zeros, ZERO_ELEMENTS) if OPS[op.op].derivative.chooses else part.zeros
         if op.op in ("add", "neg") and level:
             return Part(part.atom if op.op == "add" else b.op("neg", part.atom), zeros)
