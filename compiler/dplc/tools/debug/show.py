@@ -187,6 +187,8 @@ def row_text(row: Row) -> str:
 
 def why(debugger: Debugger, text: str) -> str:
     """The operations that made the value of an expression, newest first."""
+    if text.startswith("d "):
+        return f"a derivative is a sum of what has flowed there:  parts {text[2:].lstrip()}"
     records = recorded(debugger.run)
     frame = debugger.frame()
     scope = {v.name: v.value for v in frame.variables()} if frame else {}
