@@ -245,12 +245,7 @@ ROWS = (
           result=like_first, second=same_type, dims=of_joined,
           own=(0, 1), fresh=True, fails=Fails.SHAPES, cost=of_concat, light=False, loops=False,
           derivative=linear(0, 1)),
-<<<<<<< HEAD
     view(array("reshape", "a, d0 ... -> the same elements in new dimensions (a view), as many; told: a has them",
-=======
-    view(array("reshape",
-               "a, d0 ... -> the same elements in new dimensions (a view); their number agrees; told: a has them",
->>>>>>> device
                result=lambda args, at: (Arr(elem_of(args[0]), len(args) - 1),), second=None,
                dims=lambda of, op, rank, k: op.args[1 + k],
                own=(0,), fresh=False, fails=Fails.VALUES, cost=free, light=False, loops=False, derivative=linear(0))),
