@@ -22,7 +22,6 @@ from dplc.flat.types import rank_of
 from dplc.flat.walk import every, names, rhs_mentions
 
 FLOATS = (f.F32, f.F64)
-WHOLE = ("add", "sub", "eq", "ne", "lt", "le", "gt", "ge")  # of whole numbers, what vectors do
 POWERS = (2, 3, 4)
 MOST = 400  # operations of a loop
 
@@ -73,13 +72,13 @@ class _Step:
         return self.is_near(last) and not any(map(self.varies, outer))
 
     def whole(self, var: f.Var, name: str, args: Sequence[f.Atom]) -> bool:
-        """True for what vectors do with whole numbers."""
+        """True for what vectors do with whole numbers: they have no products of 64 bits."""
         left, right = args[0], args[-1]
         if name in ("add", "sub") and self.is_near(left) and not self.varies(right):
             self.near.add(var.name)
         if name == "add" and self.is_near(right) and not self.varies(left):
             self.near.add(var.name)
-        return name in WHOLE
+        return OPS[name].cheap and name not in ("mul", "cast")
 
     def is_near(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Var) and atom.name in self.near

@@ -203,7 +203,7 @@ def parts(body: Body, of: Leaves, ty: t.Ty, value: Value) -> Iterator[f.Atom]:
     match ty:
         case t.Con(name) if name in of.kinds:
             yield of.given(b, b.atom(value))
-        case t.Con(name) if up.datas.unboxed(name) and (payload := up.datas.payload(ty, 0)) is not None:
+        case t.Con(name) if name != "ref" and up.datas.unboxed(name) and (payload := up.datas.payload(ty, 0)):
             yield from parts(body, of, payload, value)
         case t.Tup(items):
             for item, part in zip(items, pieces(value)):
