@@ -119,6 +119,24 @@ def patterned_rows(h: Hole) -> str:
     return f"(let {m[0]} = {h(rows)} in let {t} = {made} in let {u} = {again} in {total})"
 
 
+@rule(1, lambda h: h.ty == FLOAT)
+def of_unknown_types(h: Hole) -> str:
+    """A function without annotations: the type of its value follows from those of its arguments.  The value is read in
+    a branch inside of loops, or by a function that is called there."""
+    f, w, x, v, r, i, j, y = (h.fresh(name) for name in ("f", "w", "x", "v", "r", "i", "j", "y"))
+    k, n = 1 + h.writer.below(3), 1 + h.writer.below(4)
+    rows = f"[for {r} in {x} -> {w} @ {r}]"
+    if h.writer.below(2):
+        read = f"dot {v}[{i}] {v}[{j}]"
+    else:
+        rows = f"(let {y} = 0.5 * {w} in fun {r} -> [for {j} in {r} -> {y} @ {j}])"
+        read = f"sum (map sum ({v} [{x}[{i}], {x}[{j}]]))"
+    count, other = f"length {x}", h.one("0.5", f"{x}[{i}, 0]")
+    total = f"sum [for {i} < {count} -> sum [for {j} < {count} -> if {j} <= {i} then {read} else {other}]]"
+    given = f"{h(array(array(FLOAT, k), 2))} {h(array(array(FLOAT, k), n))}"
+    return f"(let {f} {w} {x} = let {v} = {rows} in {total} in {f} {given})"
+
+
 @rule(1, lambda h: h.ty in (FLOAT, array(FLOAT, 2)))
 def of_a_regular_matrix(h: Hole) -> str:
     u = h.fresh("u")
