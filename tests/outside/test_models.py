@@ -143,6 +143,21 @@ def test_other_arrays(model) -> None:
             assert model.add(other).tolist() == [2, 3, 4]
 
 
+def test_lengths_that_types_tell_are_asked_of_the_caller(tmp_path) -> None:
+    """Code may rely on them, so they must be true: the sides of a square, a constant, in pairs and records, too."""
+    text = """
+export let corner (u : float[n, n]) : float = u[n - 1, 0]
+export let moved ((u, v) : float[n, n] * float[n]) : float = sum (u @ v)
+export let fixed (u : float[2, 2]) : float = u[1, 1]
+"""
+    model, ones = package.load(written(tmp_path, text)), np.ones
+    assert (model.corner(ones((3, 3))), model.moved((ones((2, 2)), ones(2))), model.fixed(ones((2, 2)))) == (1, 4, 1)
+    for shape in ((2, 3), (3, 2)):
+        for call, more in ((model.corner, ()), (model.moved, (ones(3),)), (model.fixed, ())):
+            with pytest.raises(package.Error, match="R0703"):
+                call((ones(shape), *more) if more else ones(shape))
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

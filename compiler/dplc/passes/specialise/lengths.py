@@ -15,7 +15,9 @@ from dpl.core import ty as t
 from dpl.node import replace
 from dpl.source import Span
 
-Lengths = Mapping[str, c.Var]  # arrays of which the sizes in types are the lengths, by the names of sizes
+# Arrays of which the sizes in types are the lengths, by the names of sizes; None in the entry of an exported function,
+# which asks whether what it is given has the lengths of its types.
+Lengths = Mapping[str, c.Var] | None
 Ground = Callable[[t.Ty], t.Ty]
 LEAST = 2  # dimensions: of a vector, little would become known
 NUMBERS = (*t.FLOATS, *t.INTS)
@@ -65,6 +67,8 @@ def _telling(
     body: c.Term, bound: Mapping[str, t.Ty], known: Lengths, ground: Ground
 ) -> tuple[c.Term, Collection[str], Lengths]:
     """A body in which variables have the lengths of their types; which ones these are, and what is known in it."""
+    if known is None:
+        return body, (), None
     found = dict(known)
     told: dict[str, c.Prim] = {}
     for name, ty in bound.items():
@@ -100,7 +104,7 @@ def _name(size: t.Size) -> str | None:
             return None
 
 
-def _length(size: t.Size, known: Lengths, span: Span) -> c.Term | None:
+def _length(size: t.Size, known: Mapping[str, c.Var], span: Span) -> c.Term | None:
     """A size as a term."""
     if not size.terms:
         return c.Lit(span, t.I64, size.const)

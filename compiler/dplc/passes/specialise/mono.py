@@ -50,6 +50,7 @@ class Monomorphiser(Copier):
         super().__init__(program, control)
         self.instances: dict[tuple[str, Types, Known], str] = {}
         self.lifts: dict[Hashable, str] = {}  # names of lifted operators, by key
+        self.entries: set[str] = set()  # what others call
         self.constants: dict[str, c.Lit] = {}
         self.values: dict[str, list[tuple[str, c.Term]]] = {}  # the copies of a user's definition, by its name
         self.functions: dict[str, c.Def] = {}  # definitions as `let g = grad`, with their parameter
@@ -70,6 +71,7 @@ class Monomorphiser(Copier):
             self.out.items += self.values.get(item.name, ()) if isinstance(item, c.Def) else (item,)
         for export in exports:
             self.defs[export.name] = export
+            self.entries.add(export.name)
             function = self.term(c.Var(export.body.span, export.ty, export.name), Scope({}))
             self.out.items.append((exported(export.name), function))
         self.out.exports = tuple(exported(export.name) for export in exports)
@@ -104,7 +106,8 @@ class Monomorphiser(Copier):
             reason = f"`{plain(definition.name)}` is needed at too many types"
             raise NeedsInterpreter(reason, definition.body.span)
         name = self.instances[key] = f"{definition.name}@{count}" if types or known else definition.name
-        scope = Scope(dict(zip(self.names(definition.params), types, strict=True)), known=dict(known))
+        scope = Scope(dict(zip(self.names(definition.params), types, strict=True)), known=dict(known),
+            lengths=None if definition.name in self.entries else {})
         here = self.place
         try:
             self.copied(definition, name, scope)
