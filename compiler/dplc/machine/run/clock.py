@@ -41,8 +41,10 @@ def sampling(handler: int, interval: float) -> Generator[bool]:
     try:
         with handling(signal.SIGTRAP, handler):
             control(event, ENABLE)
-            yield True
-            control(event, DISABLE)
+            try:
+                yield True
+            finally:  # before the signal ends the program again, as where Ctrl-C came
+                control(event, DISABLE)
     finally:
         os.close(event)
 
