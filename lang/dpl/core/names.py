@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpl.core import term as c
-from dpl.core.walk import every
+from dpl.core.walk import within
 
 
 def mentioned(e: c.Term) -> Iterator[str]:
-    return (part.name for part in every(e) if isinstance(part, c.Var))
+    return (part.name for part in within(e) if isinstance(part, c.Var))
 
 
 def bound(e: c.Term) -> set[str]:
     """The variables that are bound inside a term."""
     found: set[str] = set()
-    for part in every(e):
+    for part in within(e):
         match part:
             case c.Let(name=name) | c.Check(name=name) | c.Shift(name=name):
                 found.add(name)

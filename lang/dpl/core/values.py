@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 
 from dpl.core import term
 from dpl.core import ty as t
-from dpl.core.walk import every
+from dpl.core.walk import within
 
 
 def is_value(e: term.Term) -> bool:
@@ -29,7 +29,7 @@ def uses(names: Container[str], terms: list[term.Term]) -> Iterator[term.Var]:
     definition inside."""
     found: list[term.Var] = []
     inside: set[str] = set()
-    for e in (part for one in terms for part in every(one)):
+    for e in (part for one in terms for part in within(one)):
         match e:
             case term.Var() if e.name in names:
                 found.append(e)

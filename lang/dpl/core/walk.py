@@ -46,14 +46,6 @@ def subterms(t) -> tuple:  # noqa: C901 -- one case per form
     return ()
 
 
-def every(t: term.Term) -> Iterator[term.Term]:
-    """A term and all inside of it."""
-    todo = [t]
-    while todo:
-        yield (t := todo.pop())
-        todo += subterms(t)
-
-
 Value = Callable[[Ty, term.Value], term.Value]
 
 

@@ -28,6 +28,23 @@ GLOBALS = f"""
 @{RECORD} = addrspace(1) externally_initialized global [4 x i64] zeroinitializer, align 16
 @{ARENA} = addrspace(1) externally_initialized global [2 x i64] zeroinitializer, align 16
 """
+
+def _memory(name: str, number: str) -> str:
+    """A function that gives the arena with a number, which another function tells; all have the same size."""
+    return f"""
+define internal ptr @{name}() alwaysinline nounwind {{
+  %base = load i64, ptr addrspace(1) @{ARENA}
+  %p = getelementptr i64, ptr addrspace(1) @{ARENA}, i64 1
+  %size = load i64, ptr addrspace(1) %p
+  %n = call i64 @{number}()
+  %before = mul i64 %n, %size
+  %own = add i64 %base, %before
+  %g = inttoptr i64 %own to ptr addrspace(1)
+  %a = addrspacecast ptr addrspace(1) %g to ptr
+  ret ptr %a
+}}"""
+
+
 OWN = {
     "rt.record": f"""
 define internal ptr @rt.record() alwaysinline nounwind {{
@@ -40,30 +57,8 @@ define internal i64 @rt.room() alwaysinline nounwind {{
   %size = load i64, ptr addrspace(1) %p
   ret i64 %size
 }}""",
-    "rt.arena": f"""
-define internal ptr @rt.arena() alwaysinline nounwind {{
-  %base = load i64, ptr addrspace(1) @{ARENA}
-  %p = getelementptr i64, ptr addrspace(1) @{ARENA}, i64 1
-  %size = load i64, ptr addrspace(1) %p
-  %t = call i64 @rt.thread()
-  %before = mul i64 %t, %size
-  %own = add i64 %base, %before
-  %g = inttoptr i64 %own to ptr addrspace(1)
-  %a = addrspacecast ptr addrspace(1) %g to ptr
-  ret ptr %a
-}}""",
-    "rt.team_memory": f"""
-define internal ptr @rt.team_memory() alwaysinline nounwind {{
-  %base = load i64, ptr addrspace(1) @{ARENA}
-  %p = getelementptr i64, ptr addrspace(1) @{ARENA}, i64 1
-  %size = load i64, ptr addrspace(1) %p
-  %n = call i64 @rt.threads()
-  %before = mul i64 %n, %size
-  %own = add i64 %base, %before
-  %g = inttoptr i64 %own to ptr addrspace(1)
-  %a = addrspacecast ptr addrspace(1) %g to ptr
-  ret ptr %a
-}}""",
+    "rt.arena": _memory("rt.arena", "rt.thread"),
+    "rt.team_memory": _memory("rt.team_memory", "rt.threads"),  # behind the arenas of all threads
     "rt.team_failed": f"""
 define internal i1 @rt.team_failed() alwaysinline nounwind {{
   %f = load atomic i64, ptr addrspace(1) @{RECORD} monotonic, align 8

@@ -56,7 +56,8 @@ class Team(KernelEmitter):
         self.diverges = self.diverges or self.may_fail("\n".join(self.w.lines[start:]))
 
     def checked(self) -> None:
-        """All that fails outside of `together` fails in all threads.  Without other failures, nobody needs to ask."""
+        """Takes the questions after barriers out again, if no thread can fail alone: what fails outside of `together`
+        fails in all threads."""
         if not self.diverges:
             self.w.lines = [line for line in self.w.lines if line.strip() != CHECK]
 

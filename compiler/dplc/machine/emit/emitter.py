@@ -61,7 +61,7 @@ class Emitter:
         write()
 
     def each(self, elem: f.Type, count: str, write: Callable[[str], object], mark: str = "") -> None:
-        """Runs `write` on the numbers of `count` elements, each of which it writes."""
+        """Writes `count` elements of an array: `write` is given the number of each."""
         self.w.repeat(count, write, mark)
 
     def copy(self, elem: f.Type, to: str, source: str, count: str) -> None:

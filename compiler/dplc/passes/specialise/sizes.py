@@ -11,7 +11,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.names import bound, mentioned
 from dpl.core.shapes import NOTHING, Needs, innermost, rank
-from dpl.core.walk import every
+from dpl.core.walk import within
 from dpl.source import NOWHERE
 
 from dplc.narrow import a_type, expect_type
@@ -61,7 +61,7 @@ def computed_once(copier: Copier, names: list[str], uses: list[Sizes], value: c.
 
 def key(given: Sizes) -> list[tuple[object, ...]]:
     """What sizes are, without their places in the text."""
-    parts = (part for size in given for part in every(size))
+    parts = (part for size in given for part in within(size))
     return [(type(part), *[getattr(part, name, None) for name in ("name", "value", "op")]) for part in parts]
 
 
