@@ -5,6 +5,7 @@ from __future__ import annotations
 from dpl.core import ty
 from dpl.diagnostics import DplError, Label
 from dpl.source import Span
+from dpl.types.messages import recursion
 from dpl.types.messages.compare import side_by_side
 from dpl.types.messages.control import answer, answers, wanted_pure
 from dpl.types.messages.parts import (
@@ -57,6 +58,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 facts=facts,
                 helps=(why.ways() if why else ())
+                or recursion.at_other_sizes(cx, clash, why, wanted)
                 or annotated(p, actual, expected, shown, labels)
                 or size_helps(clash.left, clash.right, wanted, place == "the body of the loop is"),
             )

@@ -1,4 +1,5 @@
-"""Helps for recursive functions whose results were taken to have too few dimensions.
+"""Helps for recursive functions that call themselves at other sizes, or whose results were taken to have too few
+dimensions.
 
     let rec go n = if n = 0 then [[1.0, 2.0], [3.0, 4.0]] else go (n - 1) + [5.0, 6.0]
 
@@ -13,7 +14,8 @@ import re
 from dpl.core import ty
 from dpl.diagnostics import DplError
 from dpl.node import replace
-from dpl.types.messages.parts import printer
+from dpl.types.messages.parts import Why, printer
+from dpl.types.solve import sizes
 from dpl.types.solve.meta import Meta, Type, dimensions, prune
 from dpl.types.solve.unify import Clash
 
@@ -45,6 +47,15 @@ def clash_of_ranks(clash: BaseException | None) -> bool:
     if clash.kind == "class":
         return clash.right == "scalar"
     return clash.kind == "type" and len(dimensions(clash.left)[0]) != len(dimensions(clash.right)[0])
+
+
+def at_other_sizes(cx, clash: Clash, why: Why | None, wanted: str) -> tuple[str, ...]:
+    """The help for a recursive call at another size, where the size of the parameter is inferred."""
+    called = cx.find(why.span.text) if why is not None and why.span is not None else None
+    inferred = any(n[0] == "!" for n in sizes.names(cx.solver.sizes.norm(clash.right)))
+    if not inferred or getattr(called, "group", None) is None:
+        return ()
+    return (f"to call `{why.span.text}` at other sizes inside its definition, annotate its parameter:  (... : {wanted})",)
 
 
 def with_helps(cx, error: DplError, clash: BaseException | None, name: str, *results: Type) -> DplError:

@@ -128,8 +128,7 @@ def every(cx: Context, e: tree.Comprehension, k: int, hint: Type | None) -> term
 
 def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -> term.Term:
     """The array for `for x in xs`, built by index."""
-    count = f"to count from 0:  [for {pattern.span.text} < {source.span.text} -> e]"
-    elem, size = element_type(cx, source, count)
+    elem, size = element_type(cx, source, pattern.span.text)
     name, index = cx.unique("source"), cx.unique("k")
     xs = term.Var(span, source.ty, name)
     item = term.Prim(span, elem, "index", (xs, term.Var(span, ty.I64, index)))
@@ -146,11 +145,15 @@ def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -
     return term.Let(e.span, built.ty, name, (), source, built)
 
 
-def element_type(cx: Context, a: term.Term, of_number: str = "") -> tuple[Type, ty.Size]:
-    """The element type and size of an array.  Raises an error if `a` cannot be an array; `of_number` is a way out if it
-    is a number."""
+def element_type(cx: Context, a: term.Term, each: str = "") -> tuple[Type, ty.Size]:
+    """The element type and size of an array, whose elements a comprehension may name `each`.  Raises an error if `a`
+    cannot be an array."""
     t = prune(a.ty)
-    ways = (of_number,) if of_number and (t == ty.I64 or phrase(t) == "a number") else taken_apart(t)
+    ways = taken_apart(t)
+    if each and (t == ty.I64 or phrase(t) == "a number"):
+        ways = (f"to count from 0:  [for {each} < {a.span.text} -> e]",)
+    elif each and type(t) is ty.Con and t.name == "list":
+        ways = (f"over a list:  List.map (fun {each} -> e) xs", "or make an array of it first:  List.to_array xs")
     if type(t) is not ty.Arr:
         if type(t) in (ty.Con, ty.Tup, ty.Fn):
             title = f"an array is wanted here, not {printer(cx).type(t)}"

@@ -16,7 +16,7 @@ from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.types.messages import recursion
 from dpl.types.messages.parts import Why, phrase, printer
-from dpl.types.rules.annotations import Flexible, resolve
+from dpl.types.rules.annotations import Flexible, resolve, unknowns
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.indentation import misleading
 from dpl.types.rules.lifting import simplify
@@ -315,6 +315,7 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
             frame = Frame(cx.solver.level)
             knot = Group(frame.sizes)
             types = [header(cx, b, frame) for b in bindings]
+            knot.unknowns += [n for t in types for n in unknowns(t)]
             for b, core, t in zip(bindings, cores, types):
                 name = simple_name(b)
                 if name is None or not (b.params or isinstance(b.body, tree.Fun)):

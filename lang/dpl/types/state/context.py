@@ -203,7 +203,8 @@ class Context(Scope):
             case Value(core, scheme, group=Group() as group):
                 named = [n for size in group.sizes.values() for n in sizes.names(size) if n[0] not in "!?"]
                 fresh = {n: self.solver.size() for n in dict.fromkeys(named)}
-                t = replace(scheme.ty, fresh, {}) if named else scheme.ty
+                fresh |= {n: self.solver.unknown_size() for n in group.unknowns}
+                t = replace(scheme.ty, fresh, {}) if fresh else scheme.ty
                 group.uses.setdefault(core, call or span)
                 inst: Any = (group,)  # its parameters, once they are known
                 return term.Var(span, t, core, inst)

@@ -19,9 +19,11 @@ class Group:
     """A group of mutually recursive definitions.
 
     Inside the group they are monomorphic: they are used at their own `params`.  Only the `sizes` named by annotations
-    are polymorphic, so a function may call itself at other sizes.  `uses` holds the first use of each definition."""
+    and their `unknowns` (`?`) are polymorphic, so a function may call itself at other sizes.  `uses` holds the first
+    use of each definition."""
 
     sizes: dict[str, ty.Size]
+    unknowns: list[str] = field(default_factory=list)
     params: tuple[ty.Var, ...] = ()
     uses: dict[str, Span] = field(default_factory=dict)
 

@@ -213,7 +213,13 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         way = Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
         way = called_plainly(cx, "value", small, span) if kind == "constructor" and not way.helps else way
     title = f"module `{qualifier}` has no {kind} `{member}`"
-    return cx.fail("E0561", title, span, helps=way.helps, edits=way.edits)
+    return cx.fail("E0561", title, span, helps=way.helps or inventory(qualifier, names), edits=way.edits)
+
+
+def inventory(module: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The help for a member that nothing resembles: what there is, if it fits on a line, or where it is told."""
+    listed = "  ".join(name for name in names if name[0] != "_")
+    return (f"it has  {listed}" if len(listed) < 160 else f"what it has:  dpl doc {module}",) if listed else ()
 
 
 def of_type(cx, found: TypeName | Failed, shown: str, module: str) -> tuple[str, ...]:
