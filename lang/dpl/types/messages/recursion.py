@@ -55,7 +55,8 @@ def at_other_sizes(cx, clash: Clash, why: Why | None, wanted: str) -> tuple[str,
     inferred = any(n[0] == "!" for n in sizes.names(cx.solver.sizes.norm(clash.right)))
     if not inferred or getattr(called, "group", None) is None:
         return ()
-    return (f"to call `{why.span.text}` at other sizes inside its definition, annotate its parameter:  (... : {wanted})",)
+    name = why.span.text
+    return (f"to call `{name}` at other sizes inside its definition, annotate its parameter:  (... : {wanted})",)
 
 
 def with_helps(cx, error: DplError, clash: BaseException | None, name: str, *results: Type) -> DplError:
