@@ -29,6 +29,13 @@ UNKNOWN = "let big = filter (fun x -> x > 1.0) [1.0, 2.0, 3.0]\n"
         ("let f (a : float[n]) (b : float[m]) = (a ++ b) + (a ++ b)", []),
         ("let f (a : float[n, m]) = transpose (transpose a) + a", []),
         ("let f (a : float[n, m]) : float[n, m] = reshape (flatten a)", []),
+        (
+            "let f (n : int) =\n  let rec go i (m : float[n, n]) : float[n, n] =\n"
+            "    if i = n then m else go (i + 1) { m with [i, 0] = 1.0 } in\n  go 0 [for _ < n -> zeros n]",
+            ["2:16"],
+        ),
+        ("let rec go (xs : float[?]) : float = if length xs < 2 then 1.0 else go (drop 2 xs) + go xs[1:]", []),
+        ("let rec go i (xs : float[?]) : float[?] = if i = 0 then xs else go (i - 1) (take i xs)", []),
     ],
 )
 def test_what_remains(dpl, tmp_path: Path, program: str, places: list[str]) -> None:

@@ -315,7 +315,7 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
             frame = Frame(cx.solver.level)
             knot = Group(frame.sizes)
             types = [header(cx, b, frame) for b in bindings]
-            knot.unknowns += [n for t in types for n in unknowns(t)]
+            knot.unknowns += [n for t in types for n in unknowns(t) if n not in cx.tied]  # an int in scope is itself
             for b, core, t in zip(bindings, cores, types):
                 name = simple_name(b)
                 if name is None or not (b.params or isinstance(b.body, tree.Fun)):
