@@ -116,6 +116,8 @@ STAGES = (
     Stage("linear_recursion", FLAT, "recursion that makes references for its own calls becomes two loops",
           "dplc.passes.recursion.linear_recursion:linear_recursion_to_loops"),
     Stage("promote", FLAT, "references that do not escape become variables", "dplc.passes.recursion.promote:promote"),
+    Stage("appended_lists", FLAT, "a list that a loop appends to is made backwards, and turned round at the end",
+          "dplc.passes.recursion.appended_lists:appended_lists"),
     Stage("value_ranges", FLAT, "comparisons that the ranges of indices decide are constants",
           "dplc.passes.simplify.value_ranges:value_ranges"),
     Stage("small_arrays", FLAT, "arrays of few elements, known in number, become numbers (scalar replacement)",

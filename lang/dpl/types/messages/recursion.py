@@ -51,11 +51,10 @@ def clash_of_ranks(clash: BaseException | None) -> bool:
 
 def at_other_sizes(cx, clash: Clash, why: Why | None, wanted: str) -> tuple[str, ...]:
     """The help for a recursive call at another size, where the size of the parameter is inferred."""
-    called = cx.find(why.span.text) if why is not None and why.span is not None else None
+    name = why.span.text if why is not None and why.span is not None else ""
     inferred = any(n[0] == "!" for n in sizes.names(cx.solver.sizes.norm(clash.right)))
-    if not inferred or getattr(called, "group", None) is None:
+    if not inferred or getattr(cx.find(name), "group", None) is None:
         return ()
-    name = why.span.text
     return (f"to call `{name}` at other sizes inside its definition, annotate its parameter:  (... : {wanted})",)
 
 
