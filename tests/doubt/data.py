@@ -40,6 +40,20 @@ def list_by_recursion(h: Hole) -> str:
     return f"let rec {go} {n[0]} ({x[0]} : {x[1]}) = {body} in {go} {h.count()} {start}"
 
 
+@rule(3, lambda h: h.ty.name == "list")
+def list_by_appending(h: Hole) -> str:
+    """A loop that appends to a list in its steps, or in some of them, or in those of a loop inside."""
+    (item,) = h.ty.args
+    i, x, xs = h.named("i", INT), h.named("x", h.writer.data_type(1)), h.named("xs", h.ty)
+    more = f"{xs[0]} ++ {f'[{h.apart(item, i, x)};]' if h.often(70) else h.apart(h.ty, i, x)}"
+    if h.often(30):
+        more = f"if {h.apart(BOOL, i, x)} then {more} else {xs[0]}"
+    if h.often(20):
+        more = f"loop {xs[0]} = {xs[0]} for {i[0]} < {i[0]} % 3 do {more}"
+    state, start = f"({xs[0]}, {h.parameter(x)})", f"({'[]' if h.often(70) else h()}, {h(x[1])})"
+    return f"fst (loop {state} = {start} for {i[0]} < {h.count()} + 9 do ({more}, {h.apart(x[1], i, x)}))"
+
+
 @rule(5, lambda h: h.ty.name == "option")
 def optional(h: Hole) -> str:
     return f"Some {h(h.ty.args[0])}" if h.often(70) else "None"
