@@ -12,7 +12,7 @@ results of functions (`flat/known_sizes.py`); an array inside of a tuple is name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
@@ -119,8 +119,11 @@ class Dims:
                         self.set(var.name, k, space[k][1])
                     case f.Par(_, _, outs) if isinstance(target := outs[i].target, f.Var):
                         self.set(var.name, k, self.of(target, k))
-                    case f.Build() as build:
-                        self.set(var.name, k, self.inner(build, i, k - 1))
+                    case f.Par(space, body, outs) if outs[i].kind == "keep":
+                        counts = [count for _, count in space]
+                        self.set(var.name, k, self.inner(body.results[i], counts, outs[i].inner, k - len(space)))
+                    case f.Build(_, count, body, _, inner):
+                        self.set(var.name, k, self.inner(body.results[i], [count], inner[i] if inner else (), k - 1))
                     case f.If() | f.Switch():
                         first, *rest = [self.of(inner.results[i], k) for inner in blocks(bind.rhs)]
                         same = all(self.equal(dim, first) for dim in rest) and not inside(first, bind.rhs)
@@ -128,12 +131,12 @@ class Dims:
                     case _:
                         self.set(var.name, k, None)
 
-    def inner(self, build: f.Build, i: int, k: int) -> Dim | None:
-        """Dimension k of the elements of a comprehension, if it is the same also where there are no elements."""
-        known, count = self.of(build.body.results[i], k), build.count
-        told = build.inner[i][k] if build.inner and build.inner[i] else None
-        some = isinstance(count, f.Const) and isinstance(count.value, int) and count.value > 0
-        return told if self.equal(told, known) else known if some and isinstance(known, f.Const) else None
+    def inner(self, element: f.Atom, counts: Sequence[f.Atom], told: Sequence[f.Atom], k: int) -> Dim | None:
+        """Dimension k of the elements of a comprehension, if it is the same where there are no elements: then it is
+        the one that was told."""
+        known, without = self.of(element, k), told[k] if told else None
+        some = all(isinstance(n, f.Const) and isinstance(n.value, int) and n.value > 0 for n in counts)
+        return without if self.equal(without, known) else known if some and isinstance(known, f.Const) else None
 
     def loop(self, bind: f.Bind, loop: f.For | f.While) -> None:
         keys = [

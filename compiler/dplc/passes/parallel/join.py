@@ -13,7 +13,7 @@ the function and its derivative at the same points.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dpl.node import replace
 
@@ -38,6 +38,7 @@ from dplc.flat.walk import (
 from dplc.narrow import expect_type
 from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.common_work import CommonWork, computed_once
+from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
 
 NEAR = 64  # so many bindings before a Par are searched for another one with common work
@@ -62,24 +63,31 @@ def joined(fn: f.Fn) -> f.Fn:
 
 
 def with_known_numbers(fn: f.Fn) -> f.Fn:
-    """The function, in which no length is read that is known from the code, and no element of an array of equal
-    ones."""
+    """The function, in which no length is read that is known from the code, nor a product of such lengths is computed,
+    and no element of an array of equal ones is read."""
     dims, known = dims_of(fn.body), dict[str, f.Atom]()
     equal = {bind.vars[0].name: bind.rhs.args[1] for bind in every(fn.body)
              if isinstance(bind.rhs, f.Op) and bind.rhs.op == "fill" and rank_of(bind.vars[0].ty) == 1}  # fmt: skip
     for bind in every(fn.body):
+        found: f.Atom | None = None
         match bind.rhs:
             case f.Op("dim", (array,)) if isinstance(n := dims.of(array, bind.rhs.attr("k")), f.Var | f.Const):
-                known[bind.vars[0].name] = n
+                found = n
+            case f.Op("mul", factors) if bind.vars[0].ty == f.I64:
+                found = fold(replace(bind.rhs, args=tuple([numbered(known, a) for a in factors])), {})
             case f.Op("index", (f.Var(name), _)) if name in equal and bind.rhs.attr("unchecked"):
-                known[bind.vars[0].name] = equal[name]
+                found = equal[name]
             case _:
                 pass
-    for name, atom in known.items():
-        while isinstance(atom, f.Var) and atom.name in known:
-            atom = known[atom.name]
-        known[name] = atom
+        if found is not None:
+            known[bind.vars[0].name] = numbered(known, found)
     return replace(fn, body=_Known(known).block(fn.body)) if known else fn
+
+
+def numbered(known: Mapping[str, f.Atom], atom: f.Atom) -> f.Atom:
+    while isinstance(atom, f.Var) and atom.name in known:
+        atom = known[atom.name]
+    return atom
 
 
 class _Known(Renamed):
