@@ -120,6 +120,8 @@ STAGES = (
           "dplc.passes.recursion.appended_lists:appended_lists"),
     Stage("value_ranges", FLAT, "comparisons that the ranges of indices decide are constants",
           "dplc.passes.simplify.value_ranges:value_ranges"),
+    Stage("inline_fields", FLAT, "tuples in arrays, and data, hold numbers in place of arrays of few elements",
+          "dplc.passes.arrays.inline_fields:inline_fields"),
     Stage("small_arrays", FLAT, "arrays of few elements, known in number, become numbers (scalar replacement)",
           "dplc.passes.arrays.small_arrays:small_arrays"),
     Stage("chosen_elements", FLAT, "the element that is the least, greatest or at an index found is computed again",

@@ -7,7 +7,8 @@
 
 A dimension is an atom, or dimension k of an array about which nothing is known.  Loops are assumed to keep the
 dimensions of their state; if a step does not, the assumption is dropped.  `known` has lengths of parameters and of the
-results of functions (`flat/known_sizes.py`); an array inside of a tuple is named by its path (`parts`).
+results of functions (`flat/known_sizes.py`); an array inside of a tuple is named by its path (`parts`).  `fields` has
+lengths that are assumed of the items of tuples, and of what constructors hold.
 """
 
 from __future__ import annotations
@@ -23,13 +24,21 @@ from dplc.flat.walk import binders, blocks
 
 Known = Mapping[tuple[str, int], f.Const]  # (path, dimension) -> its length
 NOTHING: Known = {}
+Fields = dict[tuple[f.Type, int], f.Const]  # the lengths of the arrays that tuples and data of a type hold
 
 
 LOOPS = (f.For, f.While)
 
 
 class Dims:
-    def __init__(self, body: f.Block, known: Known = NOTHING, results: Mapping[str, Known] | None = None) -> None:
+    def __init__(
+        self,
+        body: f.Block,
+        known: Known = NOTHING,
+        results: Mapping[str, Known] | None = None,
+        fields: Fields | None = None,
+    ) -> None:
+        self.fields = fields or {}
         self.found: dict[tuple[str, int], Dim] = dict(known)
         self.numbered = {root(name) for name, _ in known}  # the values of whose lengths some are or were known numbers
         self.results = results or {}
@@ -58,6 +67,8 @@ class Dims:
             elif isinstance(rhs, f.TupGet):
                 if self.numbered and isinstance(rhs.tup, f.Var):
                     self.moved(path(rhs.tup.name, rhs.index), bind.vars[0].ty, bind.vars[0].name)
+                if self.fields:
+                    self.held(bind.vars[0], rhs.tup.ty, rhs.index)
             elif isinstance(rhs, f.TupMake):
                 for i, item in enumerate(rhs.items) if self.numbered else ():
                     self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(bind.vars[0].name, i))
@@ -66,9 +77,7 @@ class Dims:
             elif isinstance(rhs, f.Call) and (known := self.results.get(rhs.fn)):
                 self.called(bind.vars, known)
             else:
-                for inner in blocks(rhs):
-                    self.block(inner)
-                self.joined(bind)
+                self.branches(bind)
 
     def op(self, var: f.Var, op: f.Op) -> None:
         if op.op == "dim":
@@ -89,6 +98,20 @@ class Dims:
             self.found[(name, k)] = dim
             if isinstance(dim, f.Const):
                 self.numbered.add(root(name))
+
+    def branches(self, bind: f.Bind) -> None:
+        rhs = bind.rhs
+        if self.fields and isinstance(rhs, f.Switch):
+            for case in rhs.cases:
+                self.held(case.payload, rhs.scrutinee.ty, case.tag)
+        for inner in blocks(rhs):
+            self.block(inner)
+        self.joined(bind)
+
+    def held(self, var: f.Var | None, owner: f.Type, i: int) -> None:
+        """What a tuple or a constructor holds has the length that is assumed of it."""
+        if var is not None and (length := self.fields.get((owner, i))) is not None:
+            self.set(var.name, 0, length)
 
     def called(self, vars_: tuple[f.Var, ...], known: Known) -> None:
         """The results of a function; `known` names them by their numbers."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dpl.node import node
+from dpl.node import field, node
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
-from dplc.flat.dims import Dims, Known, dims_of, parts, path
+from dplc.flat.dims import Dims, Fields, Known, dims_of, parts, path
 from dplc.flat.walk import every
 from dplc.graph import components
 
@@ -31,30 +31,34 @@ class KnownSizes:
 
     parameters: Mapping[str, Known]
     results: Mapping[str, Known]
+    fields: Fields = field(default_factory=dict)
 
     def dims(self, fn: f.Fn) -> Dims:
-        return dims_with(fn.body, self.parameters.get(fn.name, {}), self.results)
+        return dims_with(fn.body, self.parameters.get(fn.name, {}), self.results, self.fields)
 
 
-def dims_with(body: f.Block, known: Known, results: Mapping[str, Known]) -> Dims:
+def dims_with(body: f.Block, known: Known, results: Mapping[str, Known], fields: Fields) -> Dims:
     """The dimensions of the arrays of a function, if these are known of its parameters and of results of functions."""
-    return Dims(body, known, results) if known or any(map(results.get, callees(body))) else dims_of(body)
+    told = known or fields or any(map(results.get, callees(body)))
+    return Dims(body, known, results, fields) if told else dims_of(body)
 
 
-def known_sizes(program: f.Program) -> KnownSizes:
+def known_sizes(program: f.Program, fields: Fields | None = None) -> KnownSizes:
+    """The known lengths, if arrays in tuples and data have the lengths `fields`."""
+    fields = fields or {}
     calls = {name: list(sites(fn)) for name, fn in program.fns.items()}
     order = [name for group in components(calls, lambda name: [callee for callee, _ in calls[name]]) for name in group]
-    known = KnownSizes({}, {})
+    known = KnownSizes({}, {}, fields)
     while True:
-        parameters = of_parameters(program, calls, order[::-1], known.results)
+        parameters = of_parameters(program, calls, order[::-1], known)
         results: dict[str, Known] = {}
         for name in order:
             if any(True for _ in arrays(program.fns[name].results)):
                 fn = program.fns[name]
-                results[name] = of_results(fn, dims_with(fn.body, parameters[name], results))
+                results[name] = of_results(fn, dims_with(fn.body, parameters[name], results, fields))
         if results == known.results:
-            return KnownSizes(parameters, results)
-        known = KnownSizes(parameters, results)
+            return KnownSizes(parameters, results, fields)
+        known = KnownSizes(parameters, results, fields)
 
 
 def arrays(results: Sequence[f.Type]) -> Iterator[tuple[str, int]]:
@@ -75,7 +79,7 @@ def of_results(fn: f.Fn, dims: Dims) -> Known:
 
 
 def of_parameters(
-    program: f.Program, calls: Mapping[str, list[Site]], order: Sequence[str], results: Mapping[str, Known]
+    program: f.Program, calls: Mapping[str, list[Site]], order: Sequence[str], known: KnownSizes
 ) -> dict[str, Known]:
     given: dict[str, Given] = {name: {} for name in program.fns}
     for name in {*program.roots, *used_by_rules(program)} & program.fns.keys():
@@ -85,7 +89,7 @@ def of_parameters(
     while todo:
         again = set[str]()
         for name in [name for name in order if name in todo]:
-            dims = dims_with(program.fns[name].body, numbers(given[name]), results)
+            dims = dims_with(program.fns[name].body, numbers(given[name]), known.results, known.fields)
             for callee, args in calls[name]:
                 if joined(given[callee], program.fns[callee], args, dims, name == callee):
                     again.add(callee)
