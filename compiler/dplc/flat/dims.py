@@ -8,7 +8,7 @@
 A dimension is an atom, or dimension k of an array about which nothing is known.  Loops are assumed to keep the
 dimensions of their state; if a step does not, the assumption is dropped.  `known` has lengths of parameters and of the
 results of functions (`flat/known_sizes.py`); an array inside of a tuple is named by its path (`parts`).  `fields` has
-lengths that are assumed of the items of tuples, and of what constructors hold.
+shapes that are assumed of the items of tuples, and of what constructors hold.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dplc.flat.walk import binders, blocks
 
 Known = Mapping[tuple[str, int], f.Const]  # (path, dimension) -> its length
 NOTHING: Known = {}
-Fields = dict[tuple[f.Type, int], f.Const]  # the lengths of the arrays that tuples and data of a type hold
+Fields = dict[tuple[f.Type, int], tuple[int, ...]]  # the shapes of the arrays that tuples and data of a type hold
 
 
 LOOPS = (f.For, f.While)
@@ -109,9 +109,10 @@ class Dims:
         self.joined(bind)
 
     def held(self, var: f.Var | None, owner: f.Type, i: int) -> None:
-        """What a tuple or a constructor holds has the length that is assumed of it."""
-        if var is not None and (length := self.fields.get((owner, i))) is not None:
-            self.set(var.name, 0, length)
+        """What a tuple or a constructor holds has the shape that is assumed of it."""
+        if var is not None:
+            for k, length in enumerate(self.fields.get((owner, i), ())):
+                self.set(var.name, k, f.Const(length, f.I64))
 
     def called(self, vars_: tuple[f.Var, ...], known: Known) -> None:
         """The results of a function; `known` names them by their numbers."""

@@ -15,19 +15,21 @@ evaluation", 2000.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+from math import prod
 
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.build import integer
 from dplc.flat.dims import Dims, Fields, dims_of
 from dplc.flat.known_sizes import known_sizes
-from dplc.flat.ops.row import Dim
 from dplc.flat.retype import Retype
-from dplc.flat.types import nothing
+from dplc.flat.types import elem_of, nothing
 from dplc.flat.walk import bound, every, supply_for, with_binds, with_rhs
 from dplc.passes.simplify.simplify import simplify
 
-FEW = 4  # elements of an array that is inlined
+FEW = 9  # elements of an array that is inlined
 
 Slot = tuple[f.Type, int]  # a tuple's type and the number of an item, or a Data and the tag of a constructor
 
@@ -36,8 +38,8 @@ def inline_fields(program: f.Program) -> f.Program:
     slots = set(stored(program))
     if slots:
         slots -= {*told_outside(program), *collected(program)}
-    slots -= {slot for slot, _, n in made(program, slots, dims_of_body) if isinstance(n, f.Const) and not few(n)}
-    fields = lengths(program, slots) if slots else {}
+    slots -= {slot for slot, dims, array in made(program, slots, dims_of_body) if not few(dims.shape(array))}
+    fields = shapes(program, slots) if slots else {}
     if not fields:
         return program
     inline = _Inline(supply_for(program), fields)
@@ -58,30 +60,30 @@ def stored(program: f.Program) -> Iterator[Slot]:
     """The arrays in tuples that are elements of arrays or in data, and those that constructors hold."""
     for decl in program.datas.values():
         for tag, payload in enumerate(decl.payloads):
-            if is_row(payload):
+            if holds_numbers(payload):
                 yield f.Data(decl.name), tag
             elif payload is not None:
-                yield from rows(payload)
+                yield from fields_in(payload)
     for fn in program.fns.values():
         for ty in {var.ty for var in bound(fn) if isinstance(var.ty, f.Arr) and isinstance(var.ty.elem, f.Tup)}:
-            yield from rows(ty)
+            yield from fields_in(ty)
 
 
-def is_row(ty: f.Type | None) -> bool:
-    return isinstance(ty, f.Arr) and ty.rank == 1 and isinstance(ty.elem, f.Num)
+def holds_numbers(ty: f.Type | None) -> bool:
+    return isinstance(ty, f.Arr) and isinstance(ty.elem, f.Num)
 
 
-def rows(ty: f.Type) -> Iterator[Slot]:
+def fields_in(ty: f.Type) -> Iterator[Slot]:
     """The arrays of numbers in tuples in a type."""
     match ty:
         case f.Arr(elem) | f.Ref(elem):
-            yield from rows(elem)
+            yield from fields_in(elem)
         case f.Tup(items):
             for i, item in enumerate(items):
-                if is_row(item):
+                if holds_numbers(item):
                     yield ty, i
                 else:
-                    yield from rows(item)
+                    yield from fields_in(item)
         case _:
             pass
 
@@ -92,7 +94,7 @@ def told_outside(program: f.Program) -> Iterator[Slot]:
     seen: set[str] = set()
     while todo:
         ty = todo.pop()
-        yield from rows(ty)
+        yield from fields_in(ty)
         for name in datas_in(ty):
             if name not in seen:
                 seen.add(name)
@@ -106,7 +108,7 @@ def collected(program: f.Program) -> Iterator[Slot]:
     for fn in program.fns.values():
         for bind in every(fn.body):
             if isinstance(bind.rhs, f.For | f.While) and bind.rhs.collect:
-                yield from rows(bind.vars[-1].ty)
+                yield from fields_in(bind.vars[-1].ty)
 
 
 def outer_types(fn: f.Fn) -> list[f.Type]:
@@ -126,12 +128,12 @@ def datas_in(ty: f.Type) -> Iterator[str]:
             pass
 
 
-def lengths(program: f.Program, slots: set[Slot]) -> Fields:
-    """The lengths of the fields that have one wherever they are made.  What is known of some tells of others."""
+def shapes(program: f.Program, slots: set[Slot]) -> Fields:
+    """The shapes of the fields that have one wherever they are made.  What is known of some tells of others."""
     fields: Fields = {}
     while True:
-        guessed = {slot: n for slot, _, n in made(program, slots, known_sizes(program, fields).dims)
-                   if isinstance(n, f.Const) and few(n)}  # fmt: skip
+        guessed = {slot: shape for slot, dims, array in made(program, slots, known_sizes(program, fields).dims)
+                   if (shape := dims.shape(array)) and few(shape)}  # fmt: skip
         slots = slots - guessed.keys()
         found = consistent(program, fields | guessed) if guessed else fields
         if found == fields:
@@ -139,31 +141,36 @@ def lengths(program: f.Program, slots: set[Slot]) -> Fields:
         fields = found
 
 
-def few(n: f.Const) -> bool:
-    return isinstance(n.value, int) and 0 < n.value <= FEW
+def few(shape: tuple[int, ...] | None) -> bool:
+    """True if an array has few elements, or may have."""
+    return shape is None or 0 < prod(shape) <= FEW
 
 
 def consistent(program: f.Program, fields: Fields) -> Fields:
     """The assumptions that all tuples meet, if these hold."""
     while True:
         all_made = made(program, set(fields), known_sizes(program, fields).dims)
-        wrong = {slot for slot, dims, n in all_made if not dims.equal(n, fields[slot])}
+        wrong = {slot for slot, dims, array in all_made if not has_shape(dims, array, fields[slot])}
         if not wrong:
             return fields
-        fields = {slot: n for slot, n in fields.items() if slot not in wrong}
+        fields = {slot: shape for slot, shape in fields.items() if slot not in wrong}
+
+
+def has_shape(dims: Dims, array: f.Var, shape: tuple[int, ...]) -> bool:
+    return all(dims.equal(dims.of(array, k), integer(n)) for k, n in enumerate(shape))
 
 
 def made(
     program: f.Program, slots: set[Slot], dims_in: Callable[[f.Fn], Dims]
-) -> Iterator[tuple[Slot, Dims, Dim | None]]:
-    """The fields that the code makes, each with its length.  Null only takes a place."""
+) -> Iterator[tuple[Slot, Dims, f.Var]]:
+    """The fields that the code makes, each with the dimensions of its function.  Null only takes a place."""
     for fn in program.fns.values():
         dims: Dims | None = None
         for bind in every(fn.body):
             for slot, atom in puts(bind.rhs, bind.vars):
                 if slot in slots and isinstance(atom, f.Var):
                     dims = dims or dims_in(fn)
-                    yield slot, dims, dims.of(atom, 0)
+                    yield slot, dims, atom
 
 
 def dims_of_body(fn: f.Fn) -> Dims:
@@ -174,7 +181,7 @@ def puts(rhs: f.Rhs, vars_: tuple[f.Var, ...]) -> Iterable[tuple[Slot, f.Atom]]:
     """The fields that a right-hand side fills."""
     match rhs:
         case f.TupMake(items):
-            return [((vars_[0].ty, i), item) for i, item in enumerate(items) if is_row(item.ty)]
+            return [((vars_[0].ty, i), item) for i, item in enumerate(items) if holds_numbers(item.ty)]
         case f.ConMake(_, tag, arg) if arg is not None:
             return [((vars_[0].ty, tag), arg)]
         case _:
@@ -190,14 +197,13 @@ class _Inline(Retype):
         self.supply = supply
         self.fields = fields
 
-    def count(self, owner: f.Type, i: int) -> int:
-        """The length of an inlined field; 0 if it is none."""
-        found = self.fields.get((owner, i))
-        return 0 if found is None else int(found.value)  # type: ignore[arg-type]
+    def shape(self, owner: f.Type, i: int) -> tuple[int, ...]:
+        """The shape of an inlined field; () if it is none."""
+        return self.fields.get((owner, i), ())
 
     def item(self, owner: f.Type, i: int, ty: f.Type) -> f.Type:
-        n = self.count(owner, i)
-        return f.Tup((ty.elem,) * n) if n and isinstance(ty, f.Arr) else self.type(ty)
+        shape = self.shape(owner, i)
+        return f.Tup((elem_of(ty),) * prod(shape)) if shape else self.type(ty)
 
     def _type(self, ty: f.Type) -> f.Type:
         match ty:
@@ -227,17 +233,17 @@ class _Inline(Retype):
         match bind.rhs:
             case f.TupMake(items):
                 owner, before = bind.vars[0].ty, list[f.Bind]()
-                parts = [self.apart(before, a, n) if (n := self.count(owner, i)) else self.atom(a)
+                parts = [self.apart(before, a, n) if (n := self.shape(owner, i)) else self.atom(a)
                          for i, a in enumerate(items)]  # fmt: skip
                 return [*before, f.Bind((self.var(bind.vars[0]),), f.TupMake(tuple(parts)))]
-            case f.TupGet(tup, i) if n := self.count(tup.ty, i):
+            case f.TupGet(tup, i) if n := self.shape(tup.ty, i):
                 whole = self.fresh("field", self.item(tup.ty, i, bind.vars[0].ty))
                 return [f.Bind((whole,), f.TupGet(self.atom(tup), i)), *self.together(bind.vars[0], whole, n)]
-            case f.ConMake(name, tag, arg) if arg is not None and (n := self.count(bind.vars[0].ty, tag)):
+            case f.ConMake(name, tag, arg) if arg is not None and (n := self.shape(bind.vars[0].ty, tag)):
                 before = list[f.Bind]()
                 made_of = self.apart(before, arg, n)
                 return [*before, f.Bind(bind.vars, f.ConMake(name, tag, made_of))]
-            case f.Switch(scrutinee, cases) if any(self.count(scrutinee.ty, case.tag) for case in cases):
+            case f.Switch(scrutinee, cases) if any(self.shape(scrutinee.ty, case.tag) for case in cases):
                 opened = tuple([self.opened(scrutinee.ty, case) for case in cases])
                 return [self.bind(with_rhs(bind, replace(bind.rhs, cases=opened)))]
             case _:
@@ -246,29 +252,35 @@ class _Inline(Retype):
     def fresh(self, hint: str, ty: f.Type) -> f.Var:
         return f.Var(self.supply.fresh(hint), ty)
 
-    def apart(self, binds: list[f.Bind], array: f.Atom, n: int) -> f.Atom:
+    def apart(self, binds: list[f.Bind], array: f.Atom, shape: tuple[int, ...]) -> f.Atom:
         """The elements of an array, as a tuple."""
-        assert isinstance(array.ty, f.Arr)
-        ty = f.Tup((array.ty.elem,) * n)
+        elem = elem_of(array.ty)
+        ty = f.Tup((elem,) * prod(shape))
         if not isinstance(array, f.Var):
             return nothing(ty)
-        parts = [self.fresh(array.name, array.ty.elem) for _ in range(n)]
-        binds += [f.Bind((part,), f.Op("index", (array, f.Const(k, f.I64)), (("unchecked", True),)))
-                  for k, part in enumerate(parts)]  # fmt: skip
+        parts = []
+        for at in product(*map(range, shape)):
+            parts.append(self.fresh(array.name, elem))
+            read = f.Op("index", (array, *map(integer, at)), (("unchecked", True),))
+            binds.append(f.Bind((parts[-1],), read))
         whole = self.fresh(array.name, ty)
         binds.append(f.Bind((whole,), f.TupMake(tuple(parts))))
         return whole
 
-    def together(self, array: f.Var, whole: f.Var, n: int) -> list[f.Bind]:
+    def together(self, array: f.Var, whole: f.Var, shape: tuple[int, ...]) -> list[f.Bind]:
         """The array of the items of a tuple."""
-        assert isinstance(array.ty, f.Arr)
-        parts = [self.fresh(array.name, array.ty.elem) for _ in range(n)]
-        gets = [f.Bind((part,), f.TupGet(whole, k)) for k, part in enumerate(parts)]
-        return [*gets, f.Bind((array,), f.Op("array", tuple(parts)))]
+        elem = elem_of(array.ty)
+        parts = [self.fresh(array.name, elem) for _ in range(prod(shape))]
+        binds = [f.Bind((part,), f.TupGet(whole, k)) for k, part in enumerate(parts)]
+        for rank, length in enumerate(reversed(shape), 1):
+            rows = [tuple(parts[k : k + length]) for k in range(0, len(parts), length)]
+            parts = [array] if rank == len(shape) else [self.fresh(array.name, f.Arr(elem, rank)) for _ in rows]
+            binds += [f.Bind((made,), f.Op("array", row)) for made, row in zip(parts, rows, strict=True)]
+        return binds
 
     def opened(self, owner: f.Type, case: f.Case) -> f.Case:
         """An arm whose payload is a tuple now, and in which the array is there again."""
-        n = self.count(owner, case.tag)
+        n = self.shape(owner, case.tag)
         if not n or case.payload is None:
             return case
         whole = self.fresh(case.payload.name, self.item(owner, case.tag, case.payload.ty))
