@@ -59,6 +59,12 @@ def mutual(n: int, last: str) -> str:
     return f"let rec g0 x = if x <= 0.0 then x else g1 (x - 1.0)\n{rest}\n{last}\n"
 
 
+def loops(n: int, start: str, step: str, inmost: str, end: str, last: str) -> str:
+    """A function of `n` loops in each other: the step `#` begins with the state `@` of the loop around."""
+    closed = "".join(end.replace("#", str(i)) for i in reversed(range(1, n + 1)))
+    return f"let f (k : int) {start} = {each(n + 1, step, '', 1)}{inmost.replace('#', str(n))}{closed}\n{last}\n"
+
+
 def modules(n: int) -> dict[str, str]:
     rows = {f"m{i}.dp": f'import "m{i - 1}.dp" as Before\nlet f x = Before.f x + {i}.0\n' for i in range(1, n)}
     main = f'import "m{n - 1}.dp" as Last\ndo print (Last.f 1.0)\n'
@@ -109,6 +115,14 @@ KINDS: dict[str, tuple[Sequence[int], Callable[[int], str | dict[str, str]]]] = 
     "nested lets": ((500, 1000, 2000), lambda n:
         f"let f x0 = {each(n, 'let x# = x@ * 0.5 + #.0 in', chr(10), 1)} x{n - 1}\ndo print (f 1.0)\n"),
     "comprehensions": ((50, 100, 200), repeated("do print (sum [for i < 10 -> float i * #.5])")),
+    "loops in loops": ((4, 8, 16), lambda n: loops(
+        n, "(s0 : int)", "(loop _ = () for s# < k do (print (s@ + s#); ", "()", "))", "do f 2 1")),
+    "loops in loops under grad": ((4, 8, 16), lambda n: loops(
+        n, "(a0 : float[m])", "(loop a# = a@ for i# < k do ", "{ a# with [i1] = a#[i#] * 0.5 }", ")",
+        "do print (grad (fun a -> sum (f 2 a)) [1.0, 2.0])")),
+    "loops in loops under jvp": ((4, 8, 16), lambda n: loops(
+        n, "(s0 : float) (t0 : float)", "let (p#, q#) = (loop (s#, t#) = (s@, t@) for _ < k do ",
+        "(t# * 0.5 + sin s0, s#)", ") in (q#, p# * s0)", "do print (jvp (fun x -> fst (f 2 x 0.0)) 2.0 1.0)")),
     "lines of a program": ((500, 1000, 2000), repeated(
         "let f# (x : float) = if x > #.0 then x else x * 2.0\ndo print (f# 1.0)")),
 }  # fmt: skip

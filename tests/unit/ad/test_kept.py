@@ -23,6 +23,7 @@ from flatly import INT, VEC, Builder, F, array, build, check, fn, for_, gradient
         ({"a": 8, "b": 8, "c": 8}, {"c": ["a", "b"]}, ["c"], {"c"}),
         ({"a": 8}, {"a": []}, ["a"], set()),  # made of nothing
         ({"a": 8, "b": 8}, {}, ["a", "b"], {"a", "b"}),
+        ({"a": 1 << 61, "b": 1 << 62}, {"b": ["a"]}, ["b"], {"a"}),  # no weight is too large
         (
             dict.fromkeys("abcdefg", 8),
             {"c": ["a", "b"], "d": ["c"], "e": ["c"], "f": ["d", "e"], "g": ["e"]},

@@ -10,7 +10,7 @@ from dpl.source import Source
 from dplc.flat import term as f
 from dplc.flat.places import Inlined
 from dplc.flat.walk import every
-from dplc.pipeline import NAMES, Context, compile_from, compile_to
+from dplc.pipeline import Context, compile_from, compile_to
 from dplc.stack import on_large_stack
 
 
@@ -96,9 +96,9 @@ def test_nested_gradients_of_a_recursion_have_no_copies_of_its_first_step() -> N
     assert main < 30 and size(program) < 900, (main, size(program))
 
 
-def steps(stage: str, text: str) -> int:
-    """How many functions of Python are entered or resumed from `parallel` to a stage."""
-    program, entered = compiled(NAMES[NAMES.index("parallel") - 1], text), 0
+def steps(start: str, stage: str, text: str) -> int:
+    """How many functions of Python are entered or resumed after the stage `start`, to another one."""
+    program, entered = compiled(start, text), 0
 
     def count(_frame: object, event: str, _what: object) -> None:
         nonlocal entered
@@ -107,7 +107,7 @@ def steps(stage: str, text: str) -> int:
     def go() -> None:
         sys.setprofile(count)
         try:
-            compile_from(NAMES[NAMES.index("parallel") - 1], program, stage, Context(verify=False))
+            compile_from(start, program, stage, Context(verify=False))
         finally:
             sys.setprofile(None)
 
@@ -120,7 +120,7 @@ def test_nested_branches_take_steps_by_their_number() -> None:
         chosen = "".join(f"if x = {i} then {i}.5 else " for i in range(n))
         return f"let f x = {chosen} 0.5\ndo print (f 5)\ndo print (f 6)\n"
 
-    small, large = (steps("reference_counts", nested(n)) for n in (60, 120))
+    small, large = (steps("fuse", "reference_counts", nested(n)) for n in (60, 120))
     assert large < 2.2 * small, (small, large)
 
 
@@ -129,5 +129,31 @@ def test_merged_functions_are_outlined_in_steps_by_their_number() -> None:
         rest = "\n".join(f"and g{i} x = if x <= 0.0 then {i}.0 else g{(i + 1) % n} (x - 1.0)" for i in range(1, n))
         return f"let rec g0 x = if x <= 0.0 then x else g1 (x - 1.0)\n{rest}\ndo print (g0 5.0)\n"
 
-    small, large = (steps("outline", ring(n)) for n in (60, 120))
+    small, large = (steps("fuse", "outline", ring(n)) for n in (60, 120))
     assert large < 2.2 * small, (small, large)
+
+
+def in_each_other(n: int, start: str, step: str, inmost: str, end: str) -> str:
+    """`n` loops in each other: a step for `#` begins with the state `@` of the loop around."""
+    opened = "".join(step.replace("#", str(i)).replace("@", str(i - 1)) for i in range(1, n + 1))
+    closed = "".join(end.replace("#", str(i)) for i in reversed(range(1, n + 1)))
+    return f"let f (k : int) {start} = {opened}{inmost.replace('#', str(n))}{closed}\n"
+
+
+LOOPS: dict[str, Callable[[int], str]] = {
+    "printing": lambda n: in_each_other(
+        n, "(s0 : int)", "(loop _ = () for s# < k do (print (s@ + s#); ", "()", "))") + "do f 2 1\n",
+    "pairs, forward": lambda n: in_each_other(
+        n, "(s0 : float) (t0 : float)", "let (p#, q#) = (loop (s#, t#) = (s@, t@) for _ < k do ",
+        "(t# * 0.5 + sin s0, s#)", ") in (q#, p# * s0)") + "do print (jvp (fun x -> fst (f 2 x 0.0)) 2.0 1.0)\n",
+    "updates, reverse": lambda n: in_each_other(
+        n, "(a0 : float[m])", "(loop a# = a@ for i# < k do ", "{ a# with [i1] = a#[i#] * 0.5 }", ")")
+    + "do print (grad (fun a -> sum (f 2 a)) [1.0, 2.0])\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_in_loops_take_steps_by_their_depth(name: str) -> None:
+    """Assumptions about a loop that turn out wrong are not made again whenever a loop around it is looked at again."""
+    small, large = (steps("mono", "reference_counts", LOOPS[name](n)) for n in (6, 12))
+    assert large < 3 * small, (small, large)

@@ -12,26 +12,26 @@ LAPACK = ("on", "off")
 PROGRAMS = ROOT / "tests" / "agree"
 
 PROGRAM = """
-let a = {a}
-let tall = {tall}
-let b = {b}
-let spd = a @ transpose a + Linalg.identity {n}
-do print (Linalg.solve a b)
-do print (Linalg.solve a tall)
-do print (Linalg.inverse a)
-do print (Linalg.det a)
-do print (Linalg.logdet spd)
-do print (Linalg.cholesky spd)
-do print (fst (Linalg.eigh spd))
-do print (let (_, s, _) = Linalg.svd tall in s)
-do print (let (q, r) = Linalg.qr tall in (q @ r, transpose q @ q, [for row in r -> minimum row]))
-do print (let (u, s, v) = Linalg.svd tall in (u @ Linalg.diag s @ transpose v, transpose u @ u, transpose v @ v))
-do print (let (values, v) = Linalg.eigh spd in (v @ Linalg.diag values @ transpose v, transpose v @ v))
-do print (let (l, u, order) = Linalg.lu a in l @ u - gather a order)
-do print (Linalg.lstsq tall b)
-do print (Linalg.lstsq (transpose tall) {c})
-do print (Linalg.expm (0.1 * (a + transpose a)))
-do print (Linalg.triangular_solve spd b, Linalg.triangular_solve_upper spd b)
+let a{k} = {a}
+let tall{k} = {tall}
+let b{k} = {b}
+let spd{k} = a{k} @ transpose a{k} + Linalg.identity {n}
+do print (Linalg.solve a{k} b{k})
+do print (Linalg.solve a{k} tall{k})
+do print (Linalg.inverse a{k})
+do print (Linalg.det a{k})
+do print (Linalg.logdet spd{k})
+do print (Linalg.cholesky spd{k})
+do print (fst (Linalg.eigh spd{k}))
+do print (let (_, s, _) = Linalg.svd tall{k} in s)
+do print (let (q, r) = Linalg.qr tall{k} in (q @ r, transpose q @ q, [for row in r -> minimum row]))
+do print (let (u, s, v) = Linalg.svd tall{k} in (u @ Linalg.diag s @ transpose v, transpose u @ u, transpose v @ v))
+do print (let (values, v) = Linalg.eigh spd{k} in (v @ Linalg.diag values @ transpose v, transpose v @ v))
+do print (let (l, u, order) = Linalg.lu a{k} in l @ u - gather a{k} order)
+do print (Linalg.lstsq tall{k} b{k})
+do print (Linalg.lstsq (transpose tall{k}) {c})
+do print (Linalg.expm (0.1 * (a{k} + transpose a{k})))
+do print (Linalg.triangular_solve spd{k} b{k}, Linalg.triangular_solve_upper spd{k} b{k})
 """
 
 
@@ -61,19 +61,28 @@ def flat(value) -> np.ndarray:
     return np.concatenate([np.ravel(part) for part in value]) if isinstance(value, tuple) else np.ravel(value)
 
 
+SIZES = [(1, 1), (5, 3), (7, 7), (12, 2)]
+
+
+def given(n: int, m: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(100 * n + m)
+    return [rng.standard_normal(shape) for shape in ((n, n), (n, m), (n,), (m,))]
+
+
 @pytest.mark.parametrize("lapack", LAPACK)
 @ENGINES
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (5, 3), (7, 7), (12, 2)])
-def test_as_numpy(dpl, tmp_path, n: int, m: int, engine: tuple[str, ...], lapack: str) -> None:
-    rng = np.random.default_rng(100 * n + m)
-    given = [rng.standard_normal(shape) for shape in ((n, n), (n, m), (n,), (m,))]
-    file = tmp_path / "it.dp"
-    texts = dict(zip(("a", "tall", "b", "c"), (json.dumps(x.tolist()) for x in given), strict=True))
-    file.write_text(PROGRAM.format(n=n, **texts), encoding="utf-8")
+def test_as_numpy(dpl, tmp_path, engine: tuple[str, ...], lapack: str) -> None:
+    """All sizes in one program, most of which is the library."""
+    file, text = tmp_path / "it.dp", ""
+    for k, (n, m) in enumerate(SIZES):
+        literals = [json.dumps(x.tolist()) for x in given(n, m)]
+        text += PROGRAM.format(k=k, n=n, **dict(zip(("a", "tall", "b", "c"), literals, strict=True)))
+    file.write_text(text, encoding="utf-8")
     run = dpl("run", "--no-cache", "--engine", *engine, file, DPL_LAPACK=lapack)
     assert run.returncode == 0, run.stderr
-    for line, want in zip(run.stdout.splitlines(), expected(*given), strict=True):
-        np.testing.assert_allclose(numbers(line), flat(want), rtol=1e-8, atol=1e-8)
+    wanted = [(size, want) for size in SIZES for want in expected(*given(*size))]
+    for line, (size, want) in zip(run.stdout.splitlines(), wanted, strict=True):
+        np.testing.assert_allclose(numbers(line), flat(want), rtol=1e-8, atol=1e-8, err_msg=str(size))
 
 
 @ENGINES

@@ -15,22 +15,65 @@ BLUE, ORANGE = "#1f77b4", "#ff7f0e"
 ENGINES = ["interp", "native"]
 
 
+AXIS = "[for i < 41 -> float i / 10.0 - 2.0]"
+SLOPE = 'Plot.scatter [1.0, 2.0, 3.0] [3.0, 2.0, 1.0] |> Plot.name "a < b & c"'
+WAVE = "[for i < 8000 -> if i = 4321 then 3.0 else if i = 77 then -3.0 else sin (float i)]"
+PICTURES = {
+    "line": "Plot.line [0.0, 1.0, 2.0, 4.0] [0.0, 1.0, 2.0, 4.0]",
+    "layers": f'Plot.line [1.0, 3.0] [1.0, 3.0] |> Plot.name "Größe" |> Plot.over ({SLOPE})',
+    "labels": 'Plot.line [1.0] [1.0] |> Plot.title "T\\t<" |> Plot.labels "across" "up" |> Plot.size 300 200',
+    "fifths": "Plot.line [0.0, 1.0] [100.0, 200.0]",
+    "powers": "Plot.log_y (Plot.line [0.0, 1.0] [1.0, 1e20])",
+    "millions": "Plot.line [0.0, 1.0] [1e6, 1.05e6]",
+    "logarithms": "Plot.log_x (Plot.log_y (Plot.line [0.0, 1.0, 10.0, 100.0] [1.0, 1.0, 100.0, 1e4]))",
+    "histogram": "Plot.histogram 2 [0.0, 0.1, 0.2, 1.0, nan, inf]",
+    "image": "Plot.image [[0.0, 1.0, nan], [0.5, 0.25, 1.0]]",
+    "contour": f"let a = {AXIS} in Plot.contour 3 a a [for y in a, x in a -> x * x + y * y]",
+    "many points": f"Plot.line [for i < 8000 -> float i] {WAVE}",
+    "zigzag": "Plot.line [for i < 900 -> float i] [for i < 900 -> float (i % 2)]",
+    "at few places": "Plot.scatter [for i < 6000 -> float (i % 10)] [for i < 6000 -> float (i / 600)]",
+    "broken": "Plot.line [1.0, 2.0, 3.0, 4.0, 5.0, 1e305, 7.0] [1.0, 2.0, nan, 4.0, 5.0, 6.0, 7.0]",
+}
+IN_TERMINAL = {
+    "points": 'Plot.scatter [0.0, 10.0] [0.0, 10.0] |> Plot.name "a" |> Plot.title "T" |> Plot.labels "x" "y"',
+    "lines": 'Plot.graph exp 0.0 8.0 |> Plot.log_y |> Plot.over (Plot.line [0.0, 8.0] [1e3, 1.0] |> Plot.name "down")',
+    "histogram": "Plot.histogram 7 [for i < 50 -> sin (float i)]",
+    "image": "Plot.image [[0.0, 0.25], [0.5, 1.0]]",
+    "contour": "let a = float (range 9) in Plot.contour 3 a a [for y in a, x in a -> x * y]",
+}
+TOGETHER = [f"Plot.svg ({p})" for p in PICTURES.values()] + [f"Plot.text ({p})" for p in IN_TERMINAL.values()]
+END = "= end of a picture ="
+PRINTED: dict[str, dict[str, str]] = {}  # by engine: what TOGETHER print, as one program, which is mostly the library
+
+
 @pytest.fixture
 def printed(dpl):
     """What an expression of type string prints, by an engine."""
 
-    def run(expression: str, engine: str = "native") -> str:
-        done = dpl("run", "--engine", engine, "-", stdin=f"do print_string ({expression})\n")
+    def run(engine: str, *expressions: str) -> list[str]:
+        program = "".join(f'do print_string ({one})\ndo print_string "{END}"\n' for one in expressions)
+        done = dpl("run", "--engine", engine, "-", stdin=program)
         assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
+        return done.stdout.split(END)[:-1]
 
-    return run
+    def text(expression: str, engine: str = "native") -> str:
+        if expression not in TOGETHER:
+            return run(engine, expression)[0]
+        if engine not in PRINTED:
+            PRINTED[engine] = dict(zip(TOGETHER, run(engine, *TOGETHER), strict=True))
+        return PRINTED[engine][expression]
+
+    return text
 
 
 @pytest.fixture
 def drawing(printed):
-    """The root of the SVG of a picture."""
-    return lambda picture, engine="native": ElementTree.fromstring(printed(f"Plot.svg ({picture})", engine))
+    """The root of the SVG of a picture: one of PICTURES, by its name, or an expression."""
+
+    def root(picture: str, engine: str = "native") -> ElementTree.Element:
+        return ElementTree.fromstring(printed(f"Plot.svg ({PICTURES.get(picture, picture)})", engine))
+
+    return root
 
 
 @pytest.fixture
@@ -92,7 +135,7 @@ def texts(root: ElementTree.Element) -> list[str]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_line_has_its_points_and_goes_up(drawing, engine: str) -> None:
-    (line,) = lines(drawing("Plot.line [0.0, 1.0, 2.0, 4.0] [0.0, 1.0, 2.0, 4.0]", engine), BLUE)
+    (line,) = lines(drawing("line", engine), BLUE)
     assert len(line) == 4
     (x0, y0), (x1, y1), (x2, y2), (x4, y4) = line
     assert (x1 - x0, x4 - x2) == pytest.approx((x2 - x1, 2 * (x1 - x0)), abs=0.02)
@@ -100,41 +143,40 @@ def test_a_line_has_its_points_and_goes_up(drawing, engine: str) -> None:
 
 
 def test_layers_have_colours_and_names(drawing) -> None:
-    upper = 'Plot.scatter [1.0, 2.0, 3.0] [3.0, 2.0, 1.0] |> Plot.name "a < b & c"'
-    root = drawing(f'Plot.line [1.0, 3.0] [1.0, 3.0] |> Plot.name "Größe" |> Plot.over ({upper})')
+    root = drawing("layers")
     assert len(lines(root, BLUE)) == len(filled(root, "rect", BLUE)) == 1  # the one in the legend is thick
     assert len(filled(root, "circle", ORANGE)) == 3 + 1
     assert {"Größe", "a < b & c"} <= set(texts(root))
 
 
 def test_title_labels_and_size(drawing) -> None:
-    root = drawing('Plot.line [1.0] [1.0] |> Plot.title "T\\t<" |> Plot.labels "across" "up" |> Plot.size 300 200')
+    root = drawing("labels")
     assert (root.get("width"), root.get("height")) == ("300", "200")
     assert {"T <", "across", "up"} <= set(texts(root))
 
 
 def test_ticks_are_round_numbers(drawing) -> None:
-    assert {"0", "0.2", "0.4", "1"} <= set(texts(drawing("Plot.line [0.0, 1.0] [100.0, 200.0]")))
-    assert {"1", "100000", "1e+10"} <= set(texts(drawing("Plot.log_y (Plot.line [0.0, 1.0] [1.0, 1e20])")))
-    assert {"1000000", "1020000"} <= set(texts(drawing("Plot.line [0.0, 1.0] [1e6, 1.05e6]")))
+    assert {"0", "0.2", "0.4", "1"} <= set(texts(drawing("fifths")))
+    assert {"1", "100000", "1e+10"} <= set(texts(drawing("powers")))
+    assert {"1000000", "1020000"} <= set(texts(drawing("millions")))
 
 
 def test_logarithms_make_a_line_of_powers(drawing) -> None:
-    (line,) = lines(drawing("Plot.log_x (Plot.log_y (Plot.line [0.0, 1.0, 10.0, 100.0] [1.0, 1.0, 100.0, 1e4]))"), BLUE)
+    (line,) = lines(drawing("logarithms"), BLUE)
     (x0, y0), (x1, y1), (x2, y2) = line  # what is not positive is left out
     assert (x1 - x0, y1 - y0) == pytest.approx((x2 - x1, y2 - y1), abs=0.02)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_histogram_counts(drawing, engine: str) -> None:
-    root = drawing("Plot.histogram 2 [0.0, 0.1, 0.2, 1.0, nan, inf]", engine)
+    root = drawing("histogram", engine)
     heights = [float(bar.get("height", 0)) for bar in filled(root, "rect", BLUE)]
     assert len(heights) == 2
     assert heights[0] == pytest.approx(3 * heights[1], abs=0.05)
 
 
 def test_an_image_has_a_cell_for_each_number(drawing) -> None:
-    cells = [rect for rect in drawing("Plot.image [[0.0, 1.0, nan], [0.5, 0.25, 1.0]]").iter(SVG + "rect")][1:]
+    cells = [rect for rect in drawing("image").iter(SVG + "rect")][1:]
     assert [cell.get("fill") for cell in cells][:2] == ["#440154", "#fde725"]
     assert len(cells) == 5  # nan is none
     assert float(cells[0].get("y", 0)) < float(cells[2].get("y", 0))  # the first row at the top
@@ -142,8 +184,7 @@ def test_an_image_has_a_cell_for_each_number(drawing) -> None:
 
 def test_a_contour_goes_round(drawing) -> None:
     """The level in the middle of x² + y², where that is 4, is a circle that touches the frame, if the grid is fine."""
-    axis = "[for i < 41 -> float i / 10.0 - 2.0]"
-    root = drawing(f"let a = {axis} in Plot.contour 3 a a [for y in a, x in a -> x * x + y * y]")
+    root = drawing("contour")
     levels: dict[str, list[tuple[float, ...]]] = {}
     for line in root.iter(SVG + "polyline"):
         if line.get("stroke-width") == "2":
@@ -176,16 +217,14 @@ def test_a_long_text_fits(drawing) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_no_pixel_shows_is_left_out(drawing, engine: str) -> None:
     """The line of many points has, in each column of pixels, the lowest and the highest of them."""
-    xs = "[for i < 8000 -> float i]"
-    ys = "[for i < 8000 -> if i = 4321 then 3.0 else if i = 77 then -3.0 else sin (float i)]"
-    (line,) = lines(drawing(f"Plot.line {xs} {ys}", engine), BLUE)
+    (line,) = lines(drawing("many points", engine), BLUE)
     assert 1000 < len(line) <= 4 * 800
     heights = [y for _, y in line]
     assert heights.count(min(heights)) == heights.count(max(heights)) == 1
     assert line == sorted(line, key=lambda point: point[0])
-    (few,) = lines(drawing("Plot.line [for i < 900 -> float i] [for i < 900 -> float (i % 2)]", engine), BLUE)
+    (few,) = lines(drawing("zigzag", engine), BLUE)
     assert len(few) == 900
-    root = drawing("Plot.scatter [for i < 6000 -> float (i % 10)] [for i < 6000 -> float (i / 600)]", engine)
+    root = drawing("at few places", engine)
     assert len(filled(root, "circle", BLUE)) == 100  # of many at one place, one
 
 
@@ -193,7 +232,7 @@ def test_what_no_pixel_shows_is_left_out(drawing, engine: str) -> None:
 
 
 def test_a_line_is_broken_where_a_point_is_missing(drawing) -> None:
-    root = drawing("Plot.line [1.0, 2.0, 3.0, 4.0, 5.0, 1e305, 7.0] [1.0, 2.0, nan, 4.0, 5.0, 6.0, 7.0]")
+    root = drawing("broken")
     assert [len(line) for line in lines(root, BLUE)] == [2, 2]
     assert len(filled(root, "circle", BLUE)) == 1  # a point on its own
 
@@ -282,15 +321,6 @@ def test_png_of_more_than_one_block(pixels) -> None:
 def test_both_engines_write_the_same_png(pixels) -> None:
     picture = 'Plot.size 160 120 (Plot.graph sin 0.0 6.0 |> Plot.name "sin" |> Plot.title "(a, Ω)")'
     assert pixels(picture, "interp") == pixels(picture, "native")
-
-
-IN_TERMINAL = {
-    "points": 'Plot.scatter [0.0, 10.0] [0.0, 10.0] |> Plot.name "a" |> Plot.title "T" |> Plot.labels "x" "y"',
-    "lines": 'Plot.graph exp 0.0 8.0 |> Plot.log_y |> Plot.over (Plot.line [0.0, 8.0] [1e3, 1.0] |> Plot.name "down")',
-    "histogram": "Plot.histogram 7 [for i < 50 -> sin (float i)]",
-    "image": "Plot.image [[0.0, 0.25], [0.5, 1.0]]",
-    "contour": "let a = float (range 9) in Plot.contour 3 a a [for y in a, x in a -> x * y]",
-}
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -57,6 +57,7 @@ class Forward:
         self.active = active
         self.varied = graph.varied(i for i, _ in active)
         self.env: dict[Node, Part] = {}
+        self.held: dict[tuple, tuple[Sequence[int], bool]] = {}  # a loop, zeros of its inits -> what held, for `loop`
 
     def function(self, fn: f.Fn, name: str, results: Sequence[int]) -> tuple[f.Fn, list[Zeros]]:
         """The derivative of `fn`.  It also returns the tangents of the leaves `results` of its results."""
@@ -163,7 +164,7 @@ class Forward:
             case f.Switch() as switch:
                 self.switch(b, switch, bind.vars)
             case f.For() | f.While():
-                self.loop(b, bind, [])
+                self.loop(b, bind)
             case f.Build() as build:
                 self.build(b, build, bind.vars)
             case _:
@@ -247,9 +248,19 @@ class Forward:
         blocks = [(case.body, opener(case)) for case in switch.cases]
         self.branches(b, vars_, blocks if switch.default is None else [*blocks, (switch.default, None)], build)
 
-    def loop(self, b: Builder, bind: f.Bind, doubtful: Sequence[int], exact: bool = True) -> None:
-        """A loop with tangents of its varied state.  The `doubtful` leaves are known to become MAYBE_ZERO; not all of
-        these stay exact if `exact` is false."""
+    def loop(self, b: Builder, bind: f.Bind) -> None:
+        """A loop with tangents of its varied state.  That their zeros do not change, and are exact, is assumed; if it
+        is wrong, the loop is written again.  What held is remembered for when a loop around it is written again."""
+        assert isinstance(bind.rhs, f.For | f.While)
+        given = bind.vars, tuple([part and part.zeros for init in bind.rhs.inits for part in self.parts(init)])
+        while (weaker := self.attempt(b, bind, *self.held.get(given, ((), True)))) is not None:
+            self.held[given] = weaker
+
+    def attempt(
+        self, b: Builder, bind: f.Bind, doubtful: Sequence[int], exact: bool
+    ) -> tuple[Sequence[int], bool] | None:
+        """Writes a loop.  The `doubtful` leaves are taken to become MAYBE_ZERO; not all of these stay exact if `exact`
+        is false.  If that does not hold, nothing is written, and the result is a weaker assumption."""
         rhs = bind.rhs
         assert isinstance(rhs, f.For | f.While)
         width = len(rhs.state)
@@ -269,9 +280,9 @@ class Forward:
         worse = [k for k in carried if either([nexts[k]]) > self.env[(leaves[k][0].name, leaves[k][1])].zeros]
         still = exact and all(end is None or end.exact for k in carried for end in [nexts[k]])
         if worse and not doubtful:
-            return self.loop(b, bind, carried, still)  # again, with the weakest assumption
+            return carried, still  # the weakest
         if told and not still:
-            return self.loop(b, bind, doubtful, still)
+            return doubtful, still
         kept = self.kept(inner, rhs.body.results[width:])
         body = inner.block(
             *rhs.body.results[:width],
@@ -290,6 +301,7 @@ class Forward:
             var = bind.vars[[s.name for s in rhs.state].index(leaves[k][0].name)]
             count = rhs.count if isinstance(rhs, f.For) else None
             self.env[(var.name, leaves[k][1])] = after_loop(b, out, more.get(k), count, (inits[k], nexts[k]))
+        return None
 
     def kept(self, b: Builder, items: Sequence[f.Atom]) -> list[f.Atom]:
         """The tangent of a collected tuple in one piece, if it has one."""

@@ -164,6 +164,7 @@ class Loop:
         self.tape = Tape(reverse, rhs.body, (*index, *rhs.state), tape, Runs.STEPS, count)
         self.body = Body(reverse, tape, self.tape)
         self.steps: f.Var | None = None  # the number of steps of a While
+        self.held: dict[tuple, tuple[bool, bool]] = {}  # zeros of the results' cotangents -> what held, for `run`
 
     def backward(self, scope: Scope) -> None:
         self.body.forget()
@@ -172,7 +173,7 @@ class Loop:
             if isinstance(self.rhs, f.While):
                 self.steps = self.body.home.own(scope.b.fresh("steps", f.I64))
             self.make_solid(scope)
-            self.run(scope, doubtful=False)
+            self.run(scope)
 
     def make_solid(self, scope: Scope) -> None:
         """Makes zeros of the cotangents of arrays that steps update, if they are null: so no step asks, where it takes
@@ -186,9 +187,17 @@ class Loop:
                         zeros = scope.b.op("acc_zeros", part.atom, *self.reverse.dims(var))
                         scope.set(node, Part(zeros, ZERO_ELEMENTS))
 
-    def run(self, scope: Scope, doubtful: bool, exact: bool = True) -> None:
+    def run(self, scope: Scope) -> None:
         """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change, and
-        are `exact`.  If that is wrong, it is written again with a weaker assumption."""
+        are exact.  If that is wrong, it is written again with a weaker assumption.  That one is remembered: a loop
+        around is written again, too, and this one with it, so their number would double with each loop around."""
+        given = tuple([part and part.zeros for part in self.reverse.result_parts(scope, self.bind.vars)])
+        while (weaker := self.attempt(scope, *self.held.get(given, (False, True)))) is not None:
+            self.held[given] = weaker
+
+    def attempt(self, scope: Scope, doubtful: bool, exact: bool) -> tuple[bool, bool] | None:
+        """Writes the backward loop under an assumption.  If that is wrong, nothing is written, and the result is a
+        weaker one."""
         rhs, width = self.rhs, len(self.rhs.state)
         nodes = [node for s in rhs.state for node in self.reverse.nodes(s)]
         carried = {k: node for k, node in enumerate(nodes) if node is not None and scope.active(node)}
@@ -216,7 +225,7 @@ class Loop:
         still = exact and all(end is None or end.exact for end in nexts.values())
         worse = not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts.values(), begin, strict=True))
         if worse or (told and not still):
-            return self.run(scope, doubtful or worse, still)
+            return doubtful or worse, still
 
         ends = [atom_of(n, state.ty) for n, state in zip(nexts.values(), states, strict=True)]
         ends += [absence(inner.b, nexts[k]) for k in told]
@@ -236,6 +245,7 @@ class Loop:
         marks = dict(zip(told, outs[len(states) :], strict=False))
         for k, out in zip(carried, outs, strict=False):
             scope.add(sources[k], after_loop(scope.b, out, marks.get(k), count, (exits[k], nexts[k])))
+        return None
 
     def undone(self, bind: f.Bind) -> f.Bind:
         """The backward loop, which also gives back the states that are overwritten (`reverse/store_on_kill.py`)."""

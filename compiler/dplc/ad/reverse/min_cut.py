@@ -11,9 +11,10 @@ algorithm).  Of several cuts of one weight, the nearest to the wanted nodes is c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
-WIDE = 1 << 60
+WIDE = math.inf  # costs of loops in loops exceed any number
 SOURCE, SINK = 0, 1
 
 
@@ -23,9 +24,9 @@ class Network:
     def __init__(self, places: int) -> None:
         self.edges: list[list[int]] = [[] for _ in range(places)]  # the edges that leave each place
         self.to: list[int] = []
-        self.width: list[int] = []  # the remaining capacity of each edge
+        self.width: list[float] = []  # the remaining capacity of each edge
 
-    def join(self, a: int, b: int, width: int) -> None:
+    def join(self, a: int, b: int, width: float) -> None:
         for start, end, wide in ((a, b, width), (b, a, 0)):
             self.edges[start].append(len(self.to))
             self.to.append(end)
@@ -85,7 +86,7 @@ class Network:
 
 
 def cut(
-    weights: Mapping[str, int],
+    weights: Mapping[str, float],
     sources: Mapping[str, Iterable[str]],
     wanted: Iterable[str],
     costs: Mapping[str, int] | None = None,

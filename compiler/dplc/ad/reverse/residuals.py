@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dpl.node import field, record
 
 from dplc.ad.repeats import bytes_of
-from dplc.ad.reverse.min_cut import cut
+from dplc.ad.reverse.min_cut import WIDE, cut
 from dplc.flat import term as f
 from dplc.flat.walk import atoms, blocks, bound_inside, mentioned
 
@@ -53,7 +53,7 @@ class Cone:
     price: Price
     reading: Reading
     found: dict[str, f.Var] = field(default_factory=dict)
-    weights: dict[str, int] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
     sources: dict[str, list[str]] = field(default_factory=dict)
     costs: dict[str, int] = field(default_factory=dict)
 
@@ -85,7 +85,7 @@ class Cone:
         self.found.update((var.name, var) for var in new)
         todo += new
         self.costs[node] = cost
-        self.weights.setdefault(node, 1 << 60)
+        self.weights.setdefault(node, WIDE)
         self.sources[node] = [var.name for var in used if var.name in self.local or var.name in self.weights]
         return True
 

@@ -15,6 +15,7 @@ from dplc.flat import term as f
 from dplc.flat.call_graph import groups
 from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
+from dplc.flat.remembered import remembered
 from dplc.flat.walk import blocks, every
 
 FEW = 16  # runs of a function that are not worth an optimisation
@@ -101,15 +102,24 @@ def repays(bind: f.Bind) -> bool:
         case f.Par(outs=()):
             return False  # it is there to fail
         case f.For() | f.While() | f.Par() as loop:
-            inside = [inner for block in blocks(loop) for inner in every(block)]
-            plain = not any(isinstance(inner.rhs, f.Call) or repays(inner) for inner in inside)
-            return not (plain and (is_short(loop) or any(writes(inner) for inner in inside)))
+            inside = blocks(loop)
+            if any(map(works, inside)):
+                return True
+            return not (is_short(loop) or any(writes(inner) for block in inside for inner in every(block)))
         case f.Op(name, args):
             row = OPS[name]
             over = args[1:] if row.accumulates else bind.vars
             return row.loops and any(isinstance(x.ty, f.Arr) for x in over)
         case _:
             return False
+
+
+@remembered
+def works(block: f.Block) -> bool:
+    """True if a block, or one inside of it, has a call or what repays optimising."""
+    return any(
+        isinstance(bind.rhs, f.Call) or repays(bind) or any(map(works, blocks(bind.rhs))) for bind in block.binds
+    )
 
 
 def is_short(loop: f.For | f.While | f.Par) -> bool:

@@ -26,6 +26,7 @@ def drop_unused(block: f.Block, total: Collection[str] = ()) -> f.Block:
 class Drop:
     def __init__(self, total: Collection[str]) -> None:
         self.total = total
+        self.wanted: dict[int, set[int]] = {}  # a loop or Par -> what of it is live, as far as is known
 
     def block(self, block: f.Block, live: set[str]) -> f.Block:
         """The block without dead bindings.  Adds the variables that it uses to `live`."""
@@ -79,7 +80,8 @@ class Drop:
 
     def par(self, bind: f.Bind, par: f.Par, live: set[str]) -> f.Bind:
         """An accumulator that the body hands to what stays, such as a call that also keeps something, stays too."""
-        wanted = {k for k, v in enumerate(bind.vars) if v.name in live} or set(range(len(par.outs))[:1])
+        ends = {k for k, v in enumerate(bind.vars) if v.name in live}
+        wanted = self.begun(par, ends) or set(range(len(par.outs))[:1])
         while True:
             inner: set[str] = set()
             chosen = sorted(wanted)
@@ -92,6 +94,13 @@ class Drop:
         less = remade(par, par.space, body, pick(par.outs, chosen), par.span, par.ordered)
         return with_rhs(bind, less, pick(bind.vars, chosen))
 
+    def begun(self, rhs: f.Par | f.For | f.While, live: set[int]) -> set[int]:
+        """The results with which to begin.  What was live when a loop around had less of its state is so still: to find
+        it again each time would take twice as long with each loop around."""
+        wanted = self.wanted.setdefault(id(rhs), set())
+        wanted |= live
+        return wanted
+
     def loop(self, bind: f.Bind, loop: f.For | f.While, live: set[str]) -> f.Bind:
         width = len(loop.state)
         keeps = any(v.name in live for v in bind.vars[width:])
@@ -99,7 +108,8 @@ class Drop:
         extra = list(range(width, width + collect))
         cond_live: set[str] = set()
         cond = self.block(loop.cond, cond_live) if isinstance(loop, f.While) else None
-        wanted = {k for k in range(width) if bind.vars[k].name in live or loop.state[k].name in cond_live}
+        ends = {k for k in range(width) if bind.vars[k].name in live or loop.state[k].name in cond_live}
+        wanted = self.begun(loop, ends)
         while True:
             inner = set(cond_live)
             chosen = sorted(wanted)
