@@ -1,14 +1,15 @@
-"""What `dpl check` and the editor say beyond errors: the wrong mode of a derivative, a kink at its starting point, an
-index out of bounds.  Other commands do not look for it, as it takes time."""
+"""What is said of a program without errors: derivatives that are zero everywhere, or in the wrong mode, and indices out
+of bounds.  This takes a millisecond or two, so each command says it.  Kinks (`kinks.py`) take as long as checking the
+program: only `dpl check` and editors look for them."""
 
 from __future__ import annotations
 
 from dpl.core.term import Program
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source
-from dpl.types import certain_bounds, kinks, modes
+from dpl.types import activity, certain_bounds, modes
 
 
 def advice(program: Program, own: set[Source]) -> list[Diagnostic]:
-    """Warnings about a program without errors, for the sources `own`."""
-    return [*modes.warnings(program, own), *kinks.warnings(program, own), *certain_bounds.warnings(program, own)]
+    """Warnings about a whole program, for the sources `own`."""
+    return [*activity.warnings(program, own), *modes.warnings(program, own), *certain_bounds.warnings(program, own)]

@@ -106,6 +106,20 @@ def test_a_second_run_warns_again(dpl, program, engine: str) -> None:
     assert first.stderr == second.stderr == third.stderr and third.stdout == "4\n"
 
 
+CERTAIN = """let f (x : float[n]) = norm x
+let slopes (x : float[64]) = [for i < 64 -> diff (fun t -> f { x with [i] = t }) x[i]]
+let past (xs : float[3]) = xs[3]
+do print (grad f (zeros 2))
+"""
+
+
+def test_a_run_gives_the_advice_that_is_cheap(dpl, program) -> None:
+    file = program(CERTAIN)
+    for verb, more in (("run", []), ("check", ["W0404"])):
+        run = dpl("--message-format", "json", verb, file)
+        assert [m["code"] for m in objects(run.stderr)] == ["W0403", "W0701", *more] and run.returncode == 0
+
+
 INSIDE = """let safe x = if x > 2.0 then error "too big" else x
 let go xs = List.map (fun x -> safe x + 1.0) xs
 do print (go [1.0; 3.0])
