@@ -9,9 +9,11 @@ from typing import Any
 
 from dpl.core import term, ty
 from dpl.core.told import told
+from dpl.core.walk import changed_pattern
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import replace
 from dpl.source import Span
+from dpl.syntax.literals import overflows, too_large
 from dpl.types.messages.pretty import NAMES
 from dpl.types.rules.matches import judge
 from dpl.types.rules.shaped import inner_sizes
@@ -175,8 +177,10 @@ class Zonk:
             result = term.Con(cell.span, self.type(cell.ty), cell.name, cell.tag, pair)
         return result
 
-    def literal(self, span: Span, t, value) -> term.Term:
+    def literal(self, span: Span, t, value) -> term.Lit:
         if type(t) is ty.Con and t.name in ty.FLOATS:
+            if overflows(value, t.name):
+                raise DplError(too_large("E0214", str(value), NAMES.get(t.name, t.name), span))
             return term.Lit(span, t, float(value))
         if type(t) is ty.Con and t.name in RANGES:
             low, high = RANGES[t.name]
@@ -191,30 +195,11 @@ class Zonk:
 
     def match(self, span: Span, t, scrutinee: term.Term, arms) -> term.Term:
         made = tuple(
-            term.Arm(a.span, self.pattern(a.pattern), None if a.guard is None else self(a.guard), self(a.body))
+            term.Arm(a.span, self.pattern(a.pattern, a.span), None if a.guard is None else self(a.guard), self(a.body))
             for a in arms
         )
         self.problems += judge(self.datas, span, scrutinee.ty, made, self.warnings)
         return term.Match(span, t, scrutinee, made)
 
-    def pattern(self, p):
-        match p:
-            case term.PWild(t):
-                return term.PWild(self.type(t))
-            case term.PVar(t, name):
-                return term.PVar(self.type(t), name)
-            case term.PLit(t, value):
-                t = self.type(t)
-                return term.PLit(t, float(value) if type(t) is ty.Con and t.name in ty.FLOATS else value)
-            case term.PTuple(t, items):
-                return term.PTuple(self.type(t), tuple(self.pattern(i) for i in items))
-            case term.PCon(t, name, tag, arg):
-                return term.PCon(self.type(t), name, tag, None if arg is None else self.pattern(arg))
-            case term.PArray(t, items):
-                return term.PArray(self.type(t), tuple(self.pattern(i) for i in items))
-            case term.PAs(t, inner, name):
-                return term.PAs(self.type(t), self.pattern(inner), name)
-            case term.POr(t, left, right):
-                return term.POr(self.type(t), self.pattern(left), self.pattern(right))
-            case _:
-                raise AssertionError(p)
+    def pattern(self, p: term.Pattern, arm: Span) -> term.Pattern:
+        return changed_pattern(p, self.type, lambda t, value: self.literal(arm, t, value).value)
