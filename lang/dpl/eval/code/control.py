@@ -128,8 +128,9 @@ PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
 
 # ---- foreign functions --------------------------------------------------------------------------------------------
 
-def extern(symbol: str, ty: t.Ty) -> Value:
+def extern(term: c.Extern) -> Value:
     """A C function of scalars, curried.  Raises R0507 if no library has the symbol or a type is not a scalar."""
+    symbol, ty = term.symbol, term.ty
     types: list[str] = []
     while isinstance(ty, t.Fn):
         types.append(_foreign(ty.arg, symbol))
@@ -137,7 +138,7 @@ def extern(symbol: str, ty: t.Ty) -> Value:
     function = host.current.function(symbol, [*types, _foreign(ty, symbol)])
     if function is None:
         raise DplError.at("R0507", f"no C library in use has a function `{symbol}`")
-    return _curried(symbol, function, len(types), ())
+    return _curried(term, function, len(types), ())
 
 
 def _foreign(ty: t.Ty, symbol: str) -> str:
@@ -148,13 +149,13 @@ def _foreign(ty: t.Ty, symbol: str) -> str:
             raise DplError.at("R0507", f"the interpreter passes only numbers and booleans to C; `{symbol}` wants more")
 
 
-def _curried(symbol: str, function: Callable, missing: int, args: tuple) -> Builtin:
+def _curried(term: c.Extern, function: Callable, missing: int, args: tuple) -> Builtin:
     def run(x: Value) -> Value:
         if isinstance(x, Tagged):
-            raise foreign(symbol)
+            raise foreign(term.symbol, term.span)
         given = (*args, x)
-        return function(*given) if missing == 1 else _curried(symbol, function, missing - 1, given)
+        return function(*given) if missing == 1 else _curried(term, function, missing - 1, given)
 
     if missing < 1:
-        raise Bug(f"extern `{symbol}` is no function")
+        raise Bug(f"extern `{term.symbol}` is no function")
     return Builtin(run)
