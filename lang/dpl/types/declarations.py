@@ -276,7 +276,7 @@ class Module:
     def expect(self, decl: tree.DeclExpect) -> None:
         body = self.cx.infer(decl.body)
         if prune(body.ty) != ty.UNIT:
-            body = self.cx.coerce(body, ty.BOOL, Why("an `expect`"))
+            body = self.cx.coerce(body, ty.BOOL, Why("an `expect`", help="a test is a condition:  a = b"))
         self.add(lambda zonk: term.Expect(decl.name, decl.span, zonk(body)))
 
     def open(self, decl: tree.DeclOpen) -> None:
