@@ -7,6 +7,7 @@ import ctypes.util
 from collections.abc import Callable
 
 TYPES = {
+    "": None,  # no result
     "f64": ctypes.c_double,
     "f32": ctypes.c_float,
     "bool": ctypes.c_bool,
