@@ -29,6 +29,27 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
 
+class SomePath(click.Path):
+    """A path that is not empty, as that of a variable of the shell that is not set: it would be this whole folder."""
+
+    def convert(self, value, param: click.Parameter | None, ctx: click.Context | None):
+        return super().convert(value, param, ctx) if value else self.fail("this path is empty", param, ctx)
+
+
+PATHS = click.argument("paths", nargs=-1, type=SomePath())
+
+
+def denied_codes(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """The codes of warnings, as they are written."""
+    codes = tuple([code if code == "warnings" else code.upper() for code in given])
+    for code in set(codes) - {"warnings"}:
+        from dplc.tools.explain import pages
+
+        if not code.startswith("W") or code not in pages():
+            raise click.BadParameter(f"there is no warning {code}; `dpl explain --list` lists them")
+    return codes
+
+
 def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted:
         from dplc.tools.version import version
@@ -44,7 +65,8 @@ def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> N
               help="Colour messages; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
 @click.option("--message-format", "format_", type=click.Choice(["human", "short", "json"]), default="human",
               help="Message format: with source excerpts, one line each, or JSON (editors/MESSAGES.md).")  # fmt: skip
-@click.option("--deny", "denied", metavar="CODE|warnings", multiple=True, help="Treat a warning, or all, as errors.")
+@click.option("--deny", "denied", metavar="CODE|warnings", multiple=True, callback=denied_codes,
+              help="Treat a warning, or all, as errors.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Suppress warnings.")
 @click.option("-v", "--verbose", is_flag=True, envvar="DPL_VERBOSE",
               help="Include calls inside the library in error paths (or DPL_VERBOSE=1).")  # fmt: skip
@@ -55,8 +77,7 @@ def cli(
     """DPL: a small ML-like language in which differentiation is first class."""
     from dplc.tools.report import wishes
 
-    wishes.color, wishes.format, wishes.quiet = color, format_, quiet
-    wishes.denied = tuple(code if code == "warnings" else code.upper() for code in denied)
+    wishes.color, wishes.format, wishes.quiet, wishes.denied = color, format_, quiet, denied
     if verbose:
         os.environ["DPL_VERBOSE"] = "1"  # for what reads it, in this process and in those of `dpl test`
     if ctx.invoked_subcommand is None:
@@ -125,7 +146,7 @@ def run_notebook(file: str, args: tuple[str, ...], engine: str | None, timings: 
 
 
 @cli.command()
-@click.argument("paths", nargs=-1, type=click.Path())
+@PATHS
 @click.option("--types", is_flag=True, help="Print the type of every definition.")
 @click.option("--json", "as_json", is_flag=True, help="Print each message as a JSON object, for editors.")
 @click.option("--show-checks", "size_checks", is_flag=True, help="List the size checks that remain for run time.")
@@ -142,7 +163,7 @@ def check(paths: tuple[str, ...], types: bool, as_json: bool, size_checks: bool)
 
 
 @cli.command()
-@click.argument("paths", nargs=-1, type=click.Path())
+@PATHS
 @click.option("--check", "only_check", is_flag=True, help="Do not write; exit 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Do not write; show the changes.")
 def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
@@ -153,7 +174,7 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 
 
 @cli.command()
-@click.argument("paths", nargs=-1, type=click.Path())
+@PATHS
 @ONE_ENGINE
 @click.option("-k", "text", default="", metavar="TEXT", help="Run only tests whose name contains TEXT.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Number of parallel jobs.")

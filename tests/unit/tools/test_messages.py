@@ -83,6 +83,12 @@ def test_a_warning_that_is_denied(dpl, program, denied: str) -> None:
     assert dpl("--deny", "W0204", "run", file).stdout == "4\n"
 
 
+@pytest.mark.parametrize("args", [("--deny", "W9999", "check"), ("--deny", "E0201", "check"), ("fmt", "")])
+def test_words_that_mean_nothing(dpl, args: tuple[str, ...]) -> None:
+    run = dpl(*args)
+    assert run.returncode == 2 and ("there is no warning" in run.stderr or "this path is empty" in run.stderr)
+
+
 def test_quiet(dpl, program) -> None:
     run = dpl("-q", "run", program(UNUSED))
     assert run.stdout == "4\n" and not run.stderr
