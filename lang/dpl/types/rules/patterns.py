@@ -160,6 +160,7 @@ def _record(cx, p: tree.PatRecord, t, found, flexible) -> term.Pattern:
     data = record_of(cx, [name for name, _ in p.fields], t, p.span)
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(ty.Con(data.name, tuple(env.values())), t, p.span, Why("this pattern"))
+    cx.note(p.span, t)
     types = field_types(cx, data, env)
     given = {tree.member(name): inner for name, inner in p.fields}
     if len(given) < len(p.fields):

@@ -165,6 +165,7 @@ def means_the_same(workspace: Workspace, changed: dict[str, str]) -> bool:
 
 def shape(document: Document) -> list[tuple]:
     """The targets of all names of a text as numbers, in order: independent of the names themselves."""
+    document.check()  # the types of records tell whose fields are meant
     uses = sorted(document.links, key=lambda u: (document.book.now(u.span)[0], u.space))
     numbers = {use.symbol: number for number, use in enumerate(uses) if use.declares}
     found: list[tuple] = []
