@@ -197,6 +197,16 @@ let own = { bias = "mine" }
     assert [e["range"]["start"]["line"] for e in own[client.uri("main.dp")]] == [1, 6] and len(own) == 1
 
 
+def test_a_name_is_not_renamed_to_that_of_a_later_one(client: Client) -> None:
+    """In its own text nothing is mistaken; in another one, the later declaration would be meant."""
+    client.open("let start = 1.0\nlet middle = start + 1.0\nlet finish = middle\n", "model.dp")
+    client.open('import "model.dp" as Model\nlet a = Model.start\n')
+    with pytest.raises(RuntimeError, match="would be taken for another"):
+        client.at("rename", (0, 5), "model.dp", newName="finish")
+    client.change('import "model.dp" as Model\nlet a = Model.finish\n')
+    assert client.at("rename", (0, 5), "model.dp", newName="first")
+
+
 def test_completion_knows_types_and_what_may_come_next(client: Client) -> None:
     client.open("")
     found = labels(client, "let twice x = 2.0 * x\nlet f (w : float[3]) = let wide = w * w in w|")
