@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dplc.tools.options import PATHS, denied_codes
+
 if TYPE_CHECKING:
     from dplc.tools.bench.cost import Report
 
@@ -27,27 +29,6 @@ class Verbs(click.Group):
             hint = f"; did you mean `{near[0]}`?" if near else f"; the verbs are {', '.join(sorted(self.commands))}"
             raise click.UsageError(f"there is no verb `{word}`{hint}", ctx)
         return super().resolve_command(ctx, args)
-
-
-class SomePath(click.Path):
-    """A path that is not empty, as that of a variable of the shell that is not set: it would be this whole folder."""
-
-    def convert(self, value, param: click.Parameter | None, ctx: click.Context | None):
-        return super().convert(value, param, ctx) if value else self.fail("this path is empty", param, ctx)
-
-
-PATHS = click.argument("paths", nargs=-1, type=SomePath())
-
-
-def denied_codes(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """The codes of warnings, as they are written."""
-    codes = tuple([code if code == "warnings" else code.upper() for code in given])
-    for code in set(codes) - {"warnings"}:
-        from dplc.tools.explain import pages
-
-        if not code.startswith("W") or code not in pages():
-            raise click.BadParameter(f"there is no warning {code}; `dpl explain --list` lists them")
-    return codes
 
 
 def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:

@@ -5,6 +5,8 @@ Remaining unknowns are defaulted: a number becomes an int or a float, any other 
 
 from __future__ import annotations
 
+import math
+import struct
 from typing import Any
 
 from dpl.core import term, ty
@@ -13,7 +15,6 @@ from dpl.core.walk import changed_pattern
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import replace
 from dpl.source import Span
-from dpl.syntax.literals import overflows, too_large
 from dpl.types.messages.pretty import NAMES
 from dpl.types.rules.matches import judge
 from dpl.types.rules.shaped import inner_sizes
@@ -27,6 +28,8 @@ RANGES = {
     for s in "iu"
     for b in (8, 16, 32, 64)
 }
+
+LARGEST = {"f16": "65504.0", "f32": "3.4028235e+38", "f64": "1.7976931348623157e+308"}
 
 
 class Zonk:
@@ -180,7 +183,8 @@ class Zonk:
     def literal(self, span: Span, t, value) -> term.Lit:
         if type(t) is ty.Con and t.name in ty.FLOATS:
             if overflows(value, t.name):
-                raise DplError(too_large("E0214", str(value), NAMES.get(t.name, t.name), span))
+                title = f"this number is infinite: the largest {NAMES.get(t.name, t.name)} is {LARGEST[t.name]}"
+                self.warnings.add(Diagnostic("W0211", title, span, helps=("if that is meant, say so:  inf",)))
             return term.Lit(span, t, float(value))
         if type(t) is ty.Con and t.name in RANGES:
             low, high = RANGES[t.name]
@@ -203,3 +207,12 @@ class Zonk:
 
     def pattern(self, p: term.Pattern, arm: Span) -> term.Pattern:
         return changed_pattern(p, self.type, lambda t, value: self.literal(arm, t, value).value)
+
+
+def overflows(value: float, name: str) -> bool:
+    """Whether this type of floats has only an infinity for a number."""
+    try:
+        struct.pack({"f16": "<e", "f32": "<f", "f64": "<d"}[name], float(value))
+    except OverflowError:
+        return True
+    return math.isinf(value)
