@@ -1,15 +1,20 @@
-"""What is said of a program without errors: derivatives that are zero everywhere, or in the wrong mode, and indices out
-of bounds.  This takes a millisecond or two, so each command says it.  Kinks (`kinks.py`) take as long as checking the
-program: only `dpl check` and editors look for them."""
+"""What is said of a program without errors."""
 
 from __future__ import annotations
 
 from dpl.core.term import Program
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source
-from dpl.types import activity, certain_bounds, modes
+from dpl.types import activity, certain_bounds, kinks, modes
 
 
 def advice(program: Program, own: set[Source]) -> list[Diagnostic]:
-    """Warnings about a whole program, for the sources `own`."""
-    return [*activity.warnings(program, own), *modes.warnings(program, own), *certain_bounds.warnings(program, own)]
+    """The warnings of every command, for the sources `own`: derivatives that are zero everywhere, or in the wrong mode.
+    They take a millisecond or two."""
+    return [*activity.warnings(program, own), *modes.warnings(program, own)]
+
+
+def advice_without_running(program: Program, own: set[Source]) -> list[Diagnostic]:
+    """The warnings of `dpl check` and editors besides: kinks, which take as long as checking the program; and indices
+    out of bounds, of which a run tells by itself."""
+    return [*kinks.warnings(program, own), *certain_bounds.warnings(program, own)]
