@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dplc.tools.options import PATHS, denied_codes
+
 if TYPE_CHECKING:
     from dplc.tools.bench.cost import Report
 
@@ -44,7 +46,8 @@ def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> N
               help="Colour messages; auto: on a terminal, unless NO_COLOR is set.")  # fmt: skip
 @click.option("--message-format", "format_", type=click.Choice(["human", "short", "json"]), default="human",
               help="Message format: with source excerpts, one line each, or JSON (editors/MESSAGES.md).")  # fmt: skip
-@click.option("--deny", "denied", metavar="CODE|warnings", multiple=True, help="Treat a warning, or all, as errors.")
+@click.option("--deny", "denied", metavar="CODE|warnings", multiple=True, callback=denied_codes,
+              help="Treat a warning, or all, as errors.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Suppress warnings.")
 @click.option("-v", "--verbose", is_flag=True, envvar="DPL_VERBOSE",
               help="Include calls inside the library in error paths (or DPL_VERBOSE=1).")  # fmt: skip
@@ -55,8 +58,7 @@ def cli(
     """DPL: a small ML-like language in which differentiation is first class."""
     from dplc.tools.report import wishes
 
-    wishes.color, wishes.format, wishes.quiet = color, format_, quiet
-    wishes.denied = tuple(code if code == "warnings" else code.upper() for code in denied)
+    wishes.color, wishes.format, wishes.quiet, wishes.denied = color, format_, quiet, denied
     if verbose:
         os.environ["DPL_VERBOSE"] = "1"  # for what reads it, in this process and in those of `dpl test`
     if ctx.invoked_subcommand is None:
@@ -125,7 +127,7 @@ def run_notebook(file: str, args: tuple[str, ...], engine: str | None, timings: 
 
 
 @cli.command()
-@click.argument("paths", nargs=-1, type=click.Path())
+@PATHS
 @click.option("--types", is_flag=True, help="Print the type of every definition.")
 @click.option("--json", "as_json", is_flag=True, help="Print each message as a JSON object, for editors.")
 @click.option("--show-checks", "size_checks", is_flag=True, help="List the size checks that remain for run time.")
@@ -142,7 +144,7 @@ def check(paths: tuple[str, ...], types: bool, as_json: bool, size_checks: bool)
 
 
 @cli.command()
-@click.argument("paths", nargs=-1, type=click.Path())
+@PATHS
 @click.option("--check", "only_check", is_flag=True, help="Do not write; exit 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Do not write; show the changes.")
 def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
@@ -153,7 +155,7 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 
 
 @cli.command()
-@click.argument("paths", nargs=-1, type=click.Path())
+@PATHS
 @ONE_ENGINE
 @click.option("-k", "text", default="", metavar="TEXT", help="Run only tests whose name contains TEXT.")
 @click.option("-j", "--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="Number of parallel jobs.")

@@ -6,6 +6,8 @@ A `DplError` is an error of the user's (exit code 1) and carries diagnostics; a 
 
 from __future__ import annotations
 
+import re
+
 from dpl.node import field, node, record
 from dpl.source import Span
 
@@ -92,10 +94,13 @@ class DplError(Exception):
         return cls(Diagnostic(code, title, span, **more))
 
 
-def foreign(symbol: str, span: Span | None = None) -> DplError:
-    """The error of both engines for a derivative of a C function."""
-    rule = "give it one:  let rec g x = with_jvp f (fun x dx -> (g x, ... * dx)) x"
-    return DplError.at("E0404", f"`{symbol}` is foreign and has no derivative", span, helps=(rule,))
+def foreign(symbol: str, declaration: Span) -> DplError:
+    """The error of both engines for a derivative of a C function, at its declaration: `extern "cbrt" root : ...`."""
+    declared = re.match(r"""extern\s*"[^"]*"\s*([\w']+)""", declaration.text)
+    name = declared[1] if declared else symbol
+    rule = f"give it one:  let rec {name}' x = with_jvp {name} (fun x dx -> ({name}' x, ... * dx)) x"
+    title = f"`{name}` is a C function, of which no derivative is known"
+    return DplError.at("E0404", title, declaration, helps=(rule,))
 
 
 class Bug(Exception):

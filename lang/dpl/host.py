@@ -155,7 +155,8 @@ class Host:
         return None
 
     def function(self, symbol: str, types: list[str]) -> Callable | None:
-        """A C function of scalars, or None if it is not found.  `types` are its parameter types and its result type."""
+        """A C function of scalars, or None if it is not found.  `types` are its parameter types and its result type,
+        which is "" if there is none."""
         return None
 
 

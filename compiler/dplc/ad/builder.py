@@ -18,15 +18,21 @@ from dplc.flat.types import elem_of, rank_of
 
 
 class Builder:
-    __slots__ = ("binds", "supply")
+    """`span` is the place of what is written without one."""
 
-    def __init__(self, supply: f.Supply) -> None:
+    __slots__ = ("binds", "span", "supply")
+
+    def __init__(self, supply: f.Supply, span: Span = NOWHERE) -> None:
         self.supply = supply
+        self.span = span
         self.binds: list[f.Bind] = []
 
     def inner(self) -> Builder:
         """A builder for a block inside this one."""
-        return Builder(self.supply)
+        return Builder(self.supply, self.span)
+
+    def place(self, span: Span) -> Span:
+        return self.span if span == NOWHERE else span
 
     def fresh(self, hint: str, ty: f.Type) -> f.Var:
         return f.Var(self.supply.fresh(hint), ty)
@@ -39,12 +45,12 @@ class Builder:
     def op(self, name: str, *args: f.Atom, span: Span = NOWHERE, **attrs: object) -> f.Var:
         """An operation with one result."""
         ty = result_type(name, tuple([a.ty for a in args]), attrs)
-        return self.bind((ty,), f.Op(name, args, tuple(attrs.items()), span), name)[0]
+        return self.bind((ty,), f.Op(name, args, tuple(attrs.items()), self.place(span)), name)[0]
 
     def call(
         self, fn: str, args: Sequence[f.Atom], results: Sequence[f.Type], span: Span = NOWHERE
     ) -> tuple[f.Var, ...]:
-        return self.bind(results, f.Call(fn, tuple(args), span))
+        return self.bind(results, f.Call(fn, tuple(args), self.place(span)))
 
     def make(self, items: Sequence[f.Atom]) -> f.Atom:
         return self.bind((f.Tup(tuple(a.ty for a in items)),), f.TupMake(tuple(items)), "t")[0] if items else UNIT

@@ -79,7 +79,9 @@ class Differentiation(Derivatives):
     def derive(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
         """Takes a derivative, unless a call has asked for it before."""
         if self.primals.note(ad, vars_):
-            self.site(b, ad, vars_)
+            here = Builder(self.supply, ad.span)
+            self.site(here, ad, vars_)
+            b.binds += here.binds
 
     def site(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
         """One derivative that the program takes."""

@@ -9,7 +9,7 @@ from dpl.core.term import Check, Program
 from dpl.core.walk import subterms
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
-from dpl.types.advice import advice
+from dpl.types.advice import advice_without_running
 from dpl.types.check import check_all
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.state.env import Exports, Value
@@ -39,7 +39,7 @@ def check_file(file: str, types: bool, size_checks: bool) -> int:
         modules = load(text_of(file, None))
         checked = check_all(modules)
         exports(checked)
-        warn([*checked.warnings, *advice(checked.program, {module.source for module in modules})])
+        warn([*checked.warnings, *advice_without_running(checked.program, {module.source for module in modules})])
     except DplError as failure:
         report(failure.diagnostics)
         return 1

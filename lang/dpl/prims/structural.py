@@ -45,7 +45,7 @@ ARRAYS = (
     row("transpose", "'a[n, m] -> 'a[m, n]", "rows become columns"),
     row("flatten", "'a[n, m] -> 'a[n * m]", "the rows, one after the other"),
     row("sum", "'a[n] -> 'a where 'a : num",
-        "sum over the outermost dimension, in the order of `prims/sums.py`; 0 for none"),
+        "sum over the outermost dimension, always in one order; 0 for none"),
     row("dot", "'s[n] -> 's[n] -> 's where 's : num, 's : scalar", "sum of products"),
     hidden("matmul", "'a -> 'b -> 'c where matmul 'a 'b 'c",
            "matrix product: matrix and matrix, matrix and vector, vector and matrix", op="@", pure=False,

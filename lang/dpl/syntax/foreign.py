@@ -33,6 +33,12 @@ WORDS = {
     "class": ("a record:  type t = { x : float; y : float }",),
 }
 
+CLASSES = (
+    "show, print, =, < and grad take any data",
+    "what differs from type to type is handed in:  let total area xs = sum (map area xs)",
+)
+OPERATOR = ("an operator:  let ( <+> ) a b = e  with the precedence of its first character",)
+
 STARTS = {
     "from": ("all names of a module:  open List", "or with its name:  List.map f xs"),
     "include": ("a file of yours:  import Model",),
@@ -50,6 +56,28 @@ STARTS = {
     "pub": ("what others may call:  export let f x = e",),
     "public": ("what others may call:  export let f x = e",),
     "static": ("leave it out",),
+    "use": ("all names of a module:  open Nn",),
+    "namespace": ("a file is a module",),
+    "package": ("a file is a module",),
+    "newtype": ("type t = A of int",),
+    "record": ("type t = { x : float; y : float }",),
+    "impl": ("a function stands by itself:  let area (s : shape) = e",),
+    "trait": CLASSES,
+    "interface": CLASSES,
+    "protocol": CLASSES,
+    "instance": CLASSES,
+    "deriving": ("leave it out:  show, print, =, < and grad take any data",),
+    "extends": CLASSES,
+    "infixl": OPERATOR,
+    "infixr": OPERATOR,
+    "infix": OPERATOR,
+    "operator": OPERATOR,
+    "macro": ("a function:  let f x = e",),
+    "global": ("a variable at the top:  let r = ref e",),
+    "del": ("leave it out; memory is freed as soon as it is not used",),
+    "yield": ("a generator:  Control.generate (fun () -> Control.yield 1; Control.yield 2)",),
+    "await": ("leave it out; everything is done in order",),
+    "extension": CLASSES,
 }
 
 TYPE_WORDS = {

@@ -347,7 +347,8 @@ def _nameless_record(place: Place) -> Diagnostic | None:
 
 def _shift_of_function(place: Place) -> Diagnostic | None:
     """`shift` of a function, as in Scheme's and Racket's libraries."""
-    if place.before.kind == "SHIFT" and place.token.kind == "LPAR":
+    called = place.token.kind == "LPAR" or (place.before.kind == "LOWER" and place.token.kind == "RPAR")
+    if called and place.inside("shift", "(", "->") == "shift":
         return place.error("E0106", "`shift` names the continuation itself", "shift k -> e")
     return None
 

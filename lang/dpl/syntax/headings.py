@@ -147,6 +147,8 @@ def _pattern(place: Place) -> Diagnostic | None:
     if token.kind == "IF" and place.due("when") and place.inside("with", "[") == "with":
         error = place.error("E0106", "a condition of a case begins with `when`", "| p when c -> e")
         return replace(error, edits=(Edit(place.span(token), "when"),))
+    if token.kind == "WHEN" and place.inside("(", "[", "{") and place.inside("with", "(", "[", "{") != "with":
+        return place.error("E0101", "a condition stands behind the whole pattern", "| p when c -> e")
     if token.kind == "COLON" and place.due("with") and place.inside("match", "(", "[", "{") == "match":
         error = place.error("E0106", "expected `with`, found `:`", "match x with | p -> e | q -> f")
         return replace(error, edits=(Edit(place.span(token), " with"),))
@@ -156,6 +158,11 @@ def _pattern(place: Place) -> Diagnostic | None:
         return replace(error, edits=(Edit(place.span(token), "->"),))
     if place.due("->") and before.kind in ("LOWER", "_", "INT") and token.kind in ("LOWER", "_", "INT", "LPAR"):
         head = place.tokens[place.number - 2]
+        if before.kind == "LOWER" and head.value in ("|", "with"):
+            name = str(before.value)
+            way = f"write  {name[:1].upper()}{name[1:]}"
+            title = f"a constructor begins with a capital letter, unlike `{name}`"
+            return place.error("E0101", title, way, at=place.span(before))
         if head.kind == "UPPER":
             parts = [t.value for t in _line(place, place.number - 1) if t.kind in ("LOWER", "_", "INT")]
             stop = next((t.start for t in _line(place) if t.value == "->"), token.end)

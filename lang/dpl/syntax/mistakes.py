@@ -140,12 +140,16 @@ def _operator_name(place: Place) -> Diagnostic | None:
         at = Span(place.source, before.start, token.end)
         return place.error("E0106", f"`{at.text}` cannot be an operator", OPERATOR_CHARACTERS, at=at)
     in_head = place.due("=") and place.inside("let", "(", "loop") == "let"
+    if token.value == "|" and in_head:
+        title = "a definition has one body, without conditions before it"
+        return place.error("E0106", title, "by conditions:  let f x = if c then a else b", BY_CASES)
     if token.kind in _SYMBOLS and before.kind == "LOWER" and in_head:
         help_ = f"let ( {token.value} ) {before.value} b = e"
         return place.error("E0101", "the operator that is defined is put in parentheses", help_)
     return None
 
 
+BY_CASES = "by cases:  match x with | p when c -> e | _ -> f"
 _SYMBOLS = frozenset(("INFIX", "PREFIX", "PLUS", "MINUS", "STAR", "LESSTHAN", "VBAR"))
 OPERATOR_CHARACTERS = "an operator is made of the characters  ! $ % & * + - . / < = > ? @ ^ | ~"
 
@@ -341,7 +345,9 @@ def _nameless_test(place: Place) -> Diagnostic | None:
 
 
 def _loop(place: Place) -> Diagnostic | None:
-    if place.token.value in ("<", "in", "while", "do") and place.due("=") and place.inside("loop", "let") == "loop":
+    stateless = place.token.value in ("<", "in", "while", "do") and place.due("=")
+    stateless = stateless or (place.before.kind == "LOOP" and place.token.kind in ("FOR", "WHILE"))
+    if stateless and place.inside("loop", "let") == "loop":
         ways = ("loop s = s0 for i < n do e", "for what a step does:  loop _ = () for i < n do print i")
         return place.error("E0101", "a loop has a state", *ways)
     if place.token.kind in ("FOR", "WHILE") and not place.inside("loop"):
@@ -412,6 +418,7 @@ SLIPS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _array_without_size,
     _content,
     _index_of_string,
+    _loop,
     _keyword_as_name,
     _bar,
     _braces,
@@ -419,7 +426,6 @@ SLIPS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _nameless_test,
     _let_without_in,
     _top_level,
-    _loop,
     _comma,
     _semicolon,
     _capital,

@@ -22,6 +22,7 @@ def function(symbol: str, types: list[str]) -> Callable | None:
             found = ctypes.CDLL(library)[symbol]
         except (AttributeError, OSError):
             continue
-        *found.argtypes, found.restype = (TYPES[name] for name in types)
+        found.argtypes = [TYPES[name] for name in types[:-1]]
+        found.restype = TYPES.get(types[-1])  # None: no result
         return found
     return None

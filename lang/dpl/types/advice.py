@@ -1,14 +1,20 @@
-"""What `dpl check` and the editor say beyond errors: the wrong mode of a derivative, a kink at its starting point, an
-index out of bounds.  Other commands do not look for it, as it takes time."""
+"""What is said of a program without errors."""
 
 from __future__ import annotations
 
 from dpl.core.term import Program
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source
-from dpl.types import certain_bounds, kinks, modes
+from dpl.types import activity, certain_bounds, kinks, modes
 
 
 def advice(program: Program, own: set[Source]) -> list[Diagnostic]:
-    """Warnings about a program without errors, for the sources `own`."""
-    return [*modes.warnings(program, own), *kinks.warnings(program, own), *certain_bounds.warnings(program, own)]
+    """The warnings of every command, for the sources `own`: derivatives that are zero everywhere, or in the wrong mode.
+    They take a millisecond or two."""
+    return [*activity.warnings(program, own), *modes.warnings(program, own)]
+
+
+def advice_without_running(program: Program, own: set[Source]) -> list[Diagnostic]:
+    """The warnings of `dpl check` and editors besides: kinks, which take as long as checking the program; and indices
+    out of bounds, of which a run tells by itself."""
+    return [*kinks.warnings(program, own), *certain_bounds.warnings(program, own)]

@@ -12,7 +12,7 @@ from dpl.core import term
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node, replace
 from dpl.syntax.load import Module
-from dpl.types import activity
+from dpl.types.advice import advice
 from dpl.types.declarations import Item
 from dpl.types.library import Library, library
 from dpl.types.module import check_module
@@ -44,7 +44,7 @@ def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Check
         raise DplError(*once(run.problems))
     program = term.Program(run.items, run.library.definitions, run.datas)
     own = [module.source for module in modules]
-    found = [*run.warnings, *activity.warnings(program, set(own))]
+    found = [*run.warnings, *advice(program, set(own))]
     found.sort(key=lambda d: (own.index(d.span.source), d.span.start) if d.span else (0, 0))
     return Checked(program, found, run.exports)
 

@@ -9,7 +9,7 @@ from dpl.diagnostics import Diagnostic, DplError, Edit
 from dpl.node import replace
 from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
-from dpl.types.messages.parts import Why
+from dpl.types.messages.parts import Why, printer
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.rules import arrays, expressions  # noqa: F401  (they register their rules)
 from dpl.types.rules.annotations import Flexible, must_be_closed, resolve
@@ -38,6 +38,7 @@ from dpl.types.typedefs import declare_types
 Item = term.Def | term.Do | term.Expect
 
 UNDECIDED = "E0211"
+OF_C = (ty.UNIT, *(ty.Con(name) for name in ("bool", "f64", "f32", *ty.INTS)))  # what C takes, and what it gives
 DOES = "to show a value:  do print e"
 
 
@@ -269,14 +270,30 @@ class Module:
     def extern(self, decl: tree.DeclExtern) -> None:
         must_be_closed(self.cx, decl.type, "a C function")
         t = closed_type(self.cx, decl.type)
+        self.must_be_of_c(t, decl)
         core = self.qualified(decl.name)
         self.add(lambda zonk: term.Def(core, (), zonk.type(t), term.Extern(decl.span, zonk.type(t), decl.symbol)))
         self.export(decl.name, core, mono(t), decl.span, doc=decl.doc)
 
+    def must_be_of_c(self, t: Type, decl: tree.DeclExtern) -> None:
+        """Raises an error unless a type is that of a function that C may have: on numbers and booleans."""
+        parts: list[Type] = []
+        while type(t) is ty.Fn:
+            parts.append(t.arg)
+            t = t.result
+        if not parts:
+            title = f"`extern` names a function, and `{decl.name}` is declared as none"
+            raise self.cx.fail("E0209", title, decl.type.span, helps=("a function without arguments:  unit -> float",))
+        for part in (*parts, t):
+            if part not in OF_C:
+                title = f"C gets and gives numbers and booleans here, not {printer(self.cx).type(part)}"
+                helps = ("of other data, C calls DPL:  export let f (xs : float[n]) : float = e",)
+                raise self.cx.fail("E0209", title, decl.type.span, helps=helps)
+
     def expect(self, decl: tree.DeclExpect) -> None:
         body = self.cx.infer(decl.body)
         if prune(body.ty) != ty.UNIT:
-            body = self.cx.coerce(body, ty.BOOL, Why("an `expect`"))
+            body = self.cx.coerce(body, ty.BOOL, Why("an `expect`", help="a test is a condition:  a = b"))
         self.add(lambda zonk: term.Expect(decl.name, decl.span, zonk(body)))
 
     def open(self, decl: tree.DeclOpen) -> None:

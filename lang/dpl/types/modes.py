@@ -4,19 +4,19 @@
     [for i < n -> diff (fun t -> f (x + t * unit i)) 0.0]        the same
     [for i < n -> grad (fun t -> (f t)[i]) x]                    n reverse sweeps, where  diff f x  is one forward sweep
 
-A function that calls itself with the next index is such a loop, too.  The warning is given only if nothing but the
-input (or output) differs from step to step, and the function has one number as its result (or argument).  In loops of
-fewer than FEW steps either mode is good.
+A function that calls itself with the next index, also by way of others, is such a loop, too.  The warning is given only
+if nothing but the input (or output) differs from step to step, and the function has one number as its result (or
+argument).  In loops of fewer than FEW steps either mode is good.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 
 from dpl.core import term, ty
 from dpl.core.term import Def, Program, Term
-from dpl.core.walk import within
+from dpl.core.walk import changed, within
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source, Span
 from dpl.types.activity import NONE, variables
@@ -29,17 +29,30 @@ MAPS = ("Prelude.map", "Array.map", "List.map")
 
 
 def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
+    told = set[Span]()
+    for found in wasted(program, own):
+        assert found.span
+        if found.span not in told:
+            told.add(found.span)
+            yield found
+
+
+def wasted(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
+    """The warnings.  Functions that call each other may find the same derivative, each for itself."""
+    recursive = {item.name: item.body for item in program.items if isinstance(item, Def) and item.group}
     for item in program.items:
-        if isinstance(item, Def) and item.group and item.body.span.source in own:
-            yield from of_recursion(item.name, item.body)
+        if item.body.span.source not in own:
+            continue
+        if isinstance(item, Def) and item.group:
+            yield from of_recursion(item.name, {name: recursive[name] for name in item.group})
         for t in within(item.body):
             if t.span.source not in own:
                 continue
             if loop := repeated(t):
                 yield from wasteful(*loop)
             elif isinstance(t, term.LetRec):
-                for name, f in t.bindings:
-                    yield from of_recursion(name, f)
+                for name, _ in t.bindings:
+                    yield from of_recursion(name, dict(t.bindings))
 
 
 def repeated(t: Term) -> tuple[str, int | None, Term] | None:
@@ -54,16 +67,48 @@ def repeated(t: Term) -> tuple[str, int | None, Term] | None:
             return None
 
 
-def of_recursion(name: str, f: Term) -> Iterator[Diagnostic]:
-    """The same in a function that calls itself with one parameter, its index, greater or smaller by one."""
+def of_recursion(name: str, group: Mapping[str, Term]) -> Iterator[Diagnostic]:
+    """The same in a function that calls itself with one parameter, its index, greater or smaller by one: by itself or
+    through the other functions of its `group`."""
+    params, f = parameters(group[name])
+    f = inlined(f, {other: g for other, g in group.items() if other != name})
+    if call := next((args for t in within(f) if (args := arguments(name, t)) and len(args) == len(params)), None):
+        changing = {p for p, arg in zip(params, call) if not (isinstance(arg, term.Var) and arg.name == p)}
+        for index in [p for p, arg in zip(params, call) if steps_from(arg) == p]:
+            yield from wasteful(index, ends_at(index, f), f, changing)
+
+
+def parameters(f: Term) -> tuple[list[str], Term]:
+    """The parameters of a function, and its body."""
     params = list[str]()
     while isinstance(f, term.Lam):
         params.append(f.param)
         f = f.body
-    if call := next((args for t in within(f) if (args := arguments(name, t)) and len(args) == len(params)), None):
-        changing = {p for p, arg in zip(params, call) if not (isinstance(arg, term.Var) and arg.name == p)}
-        for index in [p for p, arg in zip(params, call) if is_next(p, arg)]:
-            yield from wasteful(index, ends_at(index, f), f, changing)
+    return params, f
+
+
+def inlined(t: Term, group: Mapping[str, Term]) -> Term:
+    """A term with the bodies of a group's functions in place of their calls, each function once on a path."""
+    for name, f in group.items():
+        params, body = parameters(f)
+        args = arguments(name, t)
+        if args and len(args) == len(params):
+            return inlined(called(params, args, body), {other: g for other, g in group.items() if other != name})
+    return changed(t, lambda part: inlined(part, group), lambda ty: ty) if group else t
+
+
+def called(params: list[str], args: list[Term], body: Term) -> Term:
+    """A function's body with its arguments.  Those that may be an index stand in place of their parameters."""
+    indices = {p: arg for p, arg in zip(params, args) if isinstance(arg, term.Var) or steps_from(arg)}
+
+    def go(t: Term) -> Term:
+        return indices.get(t.name, t) if isinstance(t, term.Var) else changed(t, go, lambda ty: ty)
+
+    body = go(body)
+    for param, arg in zip(params, args):
+        if param not in indices:
+            body = term.Let(body.span, body.ty, param, (), arg, body)
+    return body
 
 
 def arguments(name: str, t: Term) -> list[Term]:
@@ -75,12 +120,13 @@ def arguments(name: str, t: Term) -> list[Term]:
     return found[::-1] if isinstance(t, term.Var) and t.name == name else []
 
 
-def is_next(param: str, arg: Term) -> bool:
+def steps_from(arg: Term) -> str:
+    """The name to which a term adds one, or from which it takes one; "" if it does not."""
     match arg:
         case term.Prim(op="add" | "sub", args=(term.Var(name=name), term.Lit(value=1))):
-            return name == param
+            return name
         case _:
-            return False
+            return ""
 
 
 def ends_at(index: str, body: Term) -> int | None:

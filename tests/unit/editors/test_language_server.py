@@ -177,6 +177,36 @@ def test_renaming_never_changes_the_meaning(client: Client) -> None:
         client.at("rename", place, newName="total")
 
 
+def test_fields_are_renamed_where_types_tell_whose_they_are(client: Client) -> None:
+    net = "type net = { w : float[2]; bias : float }\ntype other = { bias : int }\n"
+    (client.folder / "model.dp").write_text(net + "let start w : net = { w = w; bias = 0.0 }\n")
+    main = """import "model.dp" as Model
+type mine = { bias : string }
+let p = { Model.w = [1.0, 2.0]; bias = 0.5 }
+let q : Model.net = { p with bias = (Model.start p.w).bias }
+let f (n : Model.net) = match n with { w; bias } -> bias + w[0]
+let g n = match n with { Model.w = _; bias = b } -> b + q.bias
+let own = { bias = "mine" }
+"""
+    client.open((client.folder / "model.dp").read_text(), "model.dp")
+    client.open(main)
+    edits = client.at("rename", (0, 28), "model.dp", newName="offset")["changes"]
+    lines = sorted(e["range"]["start"]["line"] for e in edits[client.uri("main.dp")])
+    assert lines == [2, 3, 3, 4, 5, 5] and len(edits[client.uri("model.dp")]) == 2
+    own = client.at("rename", (1, 15), newName="name")["changes"]
+    assert [e["range"]["start"]["line"] for e in own[client.uri("main.dp")]] == [1, 6] and len(own) == 1
+
+
+def test_a_name_is_not_renamed_to_that_of_a_later_one(client: Client) -> None:
+    """In its own text nothing is mistaken; in another one, the later declaration would be meant."""
+    client.open("let start = 1.0\nlet middle = start + 1.0\nlet finish = middle\n", "model.dp")
+    client.open('import "model.dp" as Model\nlet a = Model.start\n')
+    with pytest.raises(RuntimeError, match="would be taken for another"):
+        client.at("rename", (0, 5), "model.dp", newName="finish")
+    client.change('import "model.dp" as Model\nlet a = Model.finish\n')
+    assert client.at("rename", (0, 5), "model.dp", newName="first")
+
+
 def test_completion_knows_types_and_what_may_come_next(client: Client) -> None:
     client.open("")
     found = labels(client, "let twice x = 2.0 * x\nlet f (w : float[3]) = let wide = w * w in w|")

@@ -14,7 +14,7 @@ pytest.importorskip("pygls", reason="the language server's extra is not installe
 
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
-from dpl.types.advice import advice
+from dpl.types.advice import advice_without_running
 from dpl.types.check import check_all
 from dpl.types.state.context import Context
 from dplc.passes.entry.exports import exports
@@ -67,7 +67,7 @@ def commanded(path) -> list[tuple]:
         modules = load(path)
         checked = check_all(modules)
         exports(checked)
-        found = [*checked.warnings, *advice(checked.program, {module.source for module in modules})]
+        found = [*checked.warnings, *advice_without_running(checked.program, {module.source for module in modules})]
     except DplError as failure:
         found = failure.diagnostics
     return sorted((d.code, d.title, d.span.line if d.span else 0) for d in found)

@@ -83,6 +83,12 @@ def test_a_warning_that_is_denied(dpl, program, denied: str) -> None:
     assert dpl("--deny", "W0204", "run", file).stdout == "4\n"
 
 
+@pytest.mark.parametrize("args", [("--deny", "W9999", "check"), ("--deny", "E0201", "check"), ("fmt", "")])
+def test_words_that_mean_nothing(dpl, args: tuple[str, ...]) -> None:
+    run = dpl(*args)
+    assert run.returncode == 2 and ("there is no warning" in run.stderr or "this path is empty" in run.stderr)
+
+
 def test_quiet(dpl, program) -> None:
     run = dpl("-q", "run", program(UNUSED))
     assert run.stdout == "4\n" and not run.stderr
@@ -104,6 +110,20 @@ def test_a_second_run_warns_again(dpl, program, engine: str) -> None:
     third = dpl(file)
     assert first.stderr.startswith("warning[W0203]")
     assert first.stderr == second.stderr == third.stderr and third.stdout == "4\n"
+
+
+CERTAIN = """let f (x : float[n]) = norm x
+let slopes (x : float[64]) = [for i < 64 -> diff (fun t -> f { x with [i] = t }) x[i]]
+let past (xs : float[3]) = xs[3]
+do print (grad f (zeros 2))
+"""
+
+
+def test_a_run_gives_the_advice_that_is_cheap(dpl, program) -> None:
+    file = program(CERTAIN)
+    for verb, more in (("run", []), ("check", ["W0404", "W0701"])):
+        run = dpl("--message-format", "json", verb, file)
+        assert [m["code"] for m in objects(run.stderr)] == ["W0403", *more] and run.returncode == 0
 
 
 INSIDE = """let safe x = if x > 2.0 then error "too big" else x

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from dpl.node import node
+from dpl.node import node, replace
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import places
@@ -18,7 +18,8 @@ POINTS = " points "  # in the name of the code that threads share: `F points 3` 
 
 @node
 class Where:
-    """A function, the line of it that was running (None: not known), and its phase if that is known."""
+    """A function (empty: one that the compiler has made), the line of it that was running (None: not known), and its
+    phase if that is known."""
 
     function: str
     span: Span | None
@@ -88,16 +89,20 @@ class Reader:
 
     def whole(self, codes: Sequence[Code]) -> tuple[Where, ...]:
         """All calls.  A thread that does a part of a loop has none outside: they are those of the thread that shares
-        the loop out."""
+        the loop out.  What the compiler has made for a function, such as a map over data, has the function's name."""
         outer = self.outer.get(codes[0][0], []) if codes else []
-        return tuple(where for _, inside in [*outer, *codes] for where in inside)
+        calls: list[Where] = []
+        for where in (where for _, inside in [*outer, *codes] for where in inside):
+            name = where.function or (calls[-1].function if calls else "top level")
+            calls.append(replace(where, function=name))
+        return tuple(calls)
 
 
 def inlined(function: str, site: int, sites: Sites) -> Iterator[Where]:
     """A function at a site, and those that flat has inlined there, outermost first."""
     span, _ = sites.place(site)
     own = function.partition(POINTS)[0].removesuffix(" loop")  # a kernel's loop is apart
-    name = shown(sites.labels.get(own, "")) or "top level"
+    name = shown(sites.labels.get(own, ""))
     phase = "reverse sweep" if ".bwd" in function else "forward sweep" if ".fwd" in function else ""
     if span == NOWHERE:
         if POINTS not in function:  # else the loop's place is where it was shared out

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dpl import host
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.diagnostics import Bug, DplError, foreign
+from dpl.diagnostics import DplError, foreign
 from dpl.eval.code.code import Code, Scope
 from dpl.eval.code.compiler import Compiler
 from dpl.eval.derivatives import custom_rules, derive
@@ -128,33 +128,30 @@ PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
 
 # ---- foreign functions --------------------------------------------------------------------------------------------
 
-def extern(symbol: str, ty: t.Ty) -> Value:
-    """A C function of scalars, curried.  Raises R0507 if no library has the symbol or a type is not a scalar."""
-    types: list[str] = []
-    while isinstance(ty, t.Fn):
-        types.append(_foreign(ty.arg, symbol))
-        ty = ty.result
-    function = host.current.function(symbol, [*types, _foreign(ty, symbol)])
+def extern(term: c.Extern) -> Value:
+    """A C function of scalars, curried; C knows of no `()`.  Raises R0507 if no library has the symbol."""
+    params: list[t.Ty] = []
+    result = term.ty
+    while isinstance(result, t.Fn):
+        params.append(result.arg)
+        result = result.result
+    types = [ty.name if isinstance(ty, t.Con) else "" for ty in (*params, result)]
+    function = host.current.function(term.symbol, [*filter(None, types[:-1]), types[-1]])
     if function is None:
-        raise DplError.at("R0507", f"no C library in use has a function `{symbol}`")
-    return _curried(symbol, function, len(types), ())
+        raise DplError.at("R0507", f"no C library in use has a function `{term.symbol}`", term.span)
+
+    def called(*args: Value) -> Value:
+        made = function(*[arg for arg in args if arg != ()])
+        return () if made is None else made
+
+    return _curried(term, called, len(params), ())
 
 
-def _foreign(ty: t.Ty, symbol: str) -> str:
-    match ty:
-        case t.Con(name) if name in ("f64", "f32", "bool", *t.INTS):
-            return name
-        case _:
-            raise DplError.at("R0507", f"the interpreter passes only numbers and booleans to C; `{symbol}` wants more")
-
-
-def _curried(symbol: str, function: Callable, missing: int, args: tuple) -> Builtin:
+def _curried(term: c.Extern, function: Callable, missing: int, args: tuple) -> Builtin:
     def run(x: Value) -> Value:
         if isinstance(x, Tagged):
-            raise foreign(symbol)
+            raise foreign(term.symbol, term.span)
         given = (*args, x)
-        return function(*given) if missing == 1 else _curried(symbol, function, missing - 1, given)
+        return function(*given) if missing == 1 else _curried(term, function, missing - 1, given)
 
-    if missing < 1:
-        raise Bug(f"extern `{symbol}` is no function")
     return Builtin(run)

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.eval.values.arrays import rows
-from dpl.eval.values.scalar import FIT
+from dpl.eval.values.instance import staged
+from dpl.eval.values.scalar import fitted
 from dpl.eval.values.value import Value
 
 Binder = Callable[[Value, tuple], tuple | None]
@@ -54,9 +55,12 @@ def binder(pattern: c.Pattern) -> Binder:
 
 
 def _literal(ty: t.Ty, literal: c.Value) -> Binder:
-    if isinstance(ty, t.Con) and ty.name in FIT:
-        literal = FIT[ty.name](literal)
-    return lambda value, env: env if value == literal else None
+    if isinstance(literal, (bool, str)):
+        return lambda value, env: env if value == literal else None
+    constant, later = staged((ty,), lambda types: fitted(types[0], literal))
+    if later:
+        return lambda value, env: env if value == later(env) else None
+    return lambda value, env: env if value == constant else None
 
 
 def _tuple(items: tuple[c.Pattern, ...]) -> Binder:

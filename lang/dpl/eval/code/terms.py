@@ -25,7 +25,7 @@ from dpl.eval.machine.machine import FunctionCode
 from dpl.eval.machine.primitives import implementation
 from dpl.eval.values import arrays
 from dpl.eval.values.instance import Types, staged, type_params
-from dpl.eval.values.scalar import FIT
+from dpl.eval.values.scalar import fitted
 from dpl.eval.values.value import Closure, Con, Value
 from dpl.prims import TABLE
 
@@ -83,11 +83,7 @@ class TermCompiler(Compiler):
         if isinstance(value, (bool, str)):
             return lambda env: value
 
-        def fitted(types: tuple) -> Value:
-            name = types[0].name if isinstance(types[0], t.Con) else "i64"
-            return FIT[name](value)
-
-        constant, later = staged((term.ty,), fitted)
+        constant, later = staged((term.ty,), lambda types: fitted(types[0], value))
         return later or (lambda env: constant)
 
     def constructor(self, alone: Con, arg: c.Term | None, scope: Scope) -> Code:
@@ -235,7 +231,7 @@ class TermCompiler(Compiler):
         return implementation(term.op, types, self.surroundings)
 
     def foreign(self, term: c.Extern) -> Value:
-        return control.extern(term.symbol, term.ty)
+        return control.extern(term)
 
     def check(self, term: c.Check, scope: Scope) -> Code:
         inner = scope.bind(term.name)

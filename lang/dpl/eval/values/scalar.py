@@ -53,6 +53,12 @@ FIT: dict[str, Callable] = {
 }
 """For each number type, the value of that type nearest to a Python number."""
 
+
+def fitted(ty: t.Ty, literal: float) -> int | float:
+    """A literal as a value of a closed type; of an integer if nothing determines its type."""
+    return FIT[ty.name if isinstance(ty, t.Con) else "i64"](literal)
+
+
 # faster than `eval`
 EXACT: dict[str, Callable] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg}
 COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")}

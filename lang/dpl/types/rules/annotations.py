@@ -149,8 +149,10 @@ def misapplied(cx: Context, name: str, found: TypeName, args: tuple, span: Span)
         written = args[0].span.text
         helps = (f"several values are joined by `*`:  {written} * {name}",)
     elif not args and len(found.params) == 1:
-        one = "n" if found.params[0].sort == "size" else "float"
-        helps = (f"its argument comes first:  {one} {name}",)
+        is_size = found.params[0].sort == "size"
+        helps = (f"its argument comes first:  {'n' if is_size else 'float'} {name}",)
+        if is_size and len(name) == 1:  # `type tree a = ...`
+            helps = (f"a parameter stands before the name and has a quote:  type '{name} {found.params[0].name} = ...",)
     return cx.fail("E0209", title, span, helps=helps)
 
 

@@ -330,6 +330,8 @@ def loop_body(
             learn(cx, variable, init.ty)
         pattern = bind_pattern(cx, e.state, init.ty)
         help = STEPS if ends_at_semicolon(body) else ""
+        if isinstance(body, tree.Binary) and body.op == "=":
+            help = f"`=` compares; the body is the next state itself:  {body.right.span.text}"
         made = cx.check(body, prune(t), Why(what, e.init.span, "the loop's state starts as this", help=help))
     if isinstance(pattern, term.PVar):
         return term.Let(e.state.span, t, pattern.name, (), variable, made)

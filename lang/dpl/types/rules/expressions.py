@@ -123,6 +123,8 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
             return of_whole_numbers(cx, made, integer(e.left), integer(e.right))
         return made if found.row.name == "append" else agreeing(cx, made)
     if found.row.type.startswith("'a -> 'a -> bool"):
+        if warning := default_value(e):
+            cx.warnings.add(warning)
         left = cx.infer(e.left)
         way = applied_first(e, left.ty) or by_elements(cx, e, left.ty)
         why = Why(f"the right side of `{e.op}`", e.left.span, "its left side", help=way)
@@ -130,6 +132,17 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         cx.require(left.ty, "data", e.span)
         return term.Prim(e.span, ty.BOOL, found.row.name, (left, right))
     return primitive(cx, found, [Arg(e.left, e.left.span), Arg(e.right, e.span)], e.op_span)
+
+
+def default_value(e: tree.Binary) -> Diagnostic | None:
+    """The warning for `let f x y=2.0 = x + y`, whose body is a comparison."""
+    text, start = e.span.source.text, e.left.span.start
+    if e.op != "=" or not isinstance(e.left, tree.Lit) or text[start - 1] != "=" or text[start - 2].isspace():
+        return None
+    title = f"this compares {e.left.text} with what follows; a parameter has no default value"
+    helps = ("one function with it:  let f x y = e  and one without:  let g x = f x 2.0",
+             f"if a comparison is meant, write  = {e.left.text} = ...")  # fmt: skip
+    return Diagnostic("W0210", title, e.span, helps=helps)
 
 
 def of_whole_numbers(cx: Context, quotient: term.Prim, a: int, b: int) -> term.Term:

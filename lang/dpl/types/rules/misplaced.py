@@ -24,6 +24,12 @@ DRAWN = ("Random.uniform", "Random.normal")  # of a key and a count
 NUMBER = "number"  # a literal: it has any numeric type
 
 
+RULES = {
+    "with_vjp": "the rule gives the value and the pullback:  fun x -> (f x, fun g -> ... * g)",
+    "with_jvp": "the rule gives the value and its tangent:  fun x dx -> (f x, ... * dx)",
+}
+
+
 def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
     """A help for a misplaced argument: a tuple for several arguments, or the reverse, or the wrong order."""
     value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
@@ -60,18 +66,25 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
 def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str) -> str:
     """A help for a tuple where none belongs, and for the want of one."""
     value = args[i].value
-    alone = len(args) == 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
-    if isinstance(value, tree.Tuple | term.Tuple) and alone:
-        return f"arguments stand one after the other:  {name} {' '.join(written(item) for item in value.items)}"
+    last = i == len(args) - 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
+    if isinstance(value, tree.Tuple | term.Tuple) and last:
+        apart = [written(item) for item in (*(arg.value for arg in args[:i]), *value.items)]
+        return f"arguments stand one after the other:  {name} {' '.join(apart)}"
     if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
         return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
+    if name in ("fst", "snd") and isinstance(value, tree.Tuple | term.Tuple):
+        parts = ["x", *"_" * (len(value.items) - 1)] if name == "fst" else ["_", "x", *"_" * (len(value.items) - 2)]
+        return f"they are for pairs; a part of more:  let ({', '.join(parts)}) = e"
     if type(wanted) is ty.Fn and isinstance(value, tree.Tuple) and isinstance(value.items[0], tree.Fun):
         return "a function that gives a tuple:  fun x -> (a, b)"
     return ""
 
 
 def of_library(cx: Context, name: str, least: int) -> str:
-    """The type of a function of a module that takes so many arguments: of several the order cannot be guessed."""
+    """The form of a derivative rule, or the type of a function of a module that takes so many arguments: of several the
+    order cannot be guessed."""
+    if form := RULES.get(name):
+        return form
     module, _, plain = name.rpartition(".")
     found = cx.modules[module].values.get(plain) if module in cx.modules else None
     if not isinstance(found, Value | Primitive) or len(kinds_wanted(found.scheme.ty)) < least:

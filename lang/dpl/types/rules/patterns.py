@@ -69,7 +69,7 @@ def _pattern(cx: Context, p: tree.Pattern, t: Type, found: Bound, flexible: Flex
             elem = cx.solver.fresh()
             whole = prune(t)
             size = cx.solver.unknown_size() if type(whole) is ty.Arr else ty.Size(len(items))
-            cx.unify(ty.Arr(elem, size), t, span, Why("this pattern"))
+            cx.unify(ty.Arr(elem, size), t, span, Why("this pattern", help=_other_brackets(items, whole)))
             return term.PArray(t, tuple(_pattern(cx, i, elem, found, flexible) for i in items))
         case tree.PatRecord():
             return _record(cx, p, t, found, flexible)
@@ -99,10 +99,27 @@ def _tuple(cx, items, t, span, found, flexible) -> term.Pattern:
     known = prune(t)
     if type(known) is ty.Tup and len(known.items) != len(items) and items:
         shown = f"{len(known.items)} components" if known.items else "no components"
-        raise cx.fail("E0208", f"this pattern has {len(items)} components, but the value has {shown}", span)
+        parts = [*(i.span.text for i in items), *"_" * len(known.items)][: len(known.items)]
+        helps = (f"as many as the value has:  ({', '.join(parts)})",) if known.items else ()
+        title = f"this pattern has {len(items)} components, but the value has {shown}"
+        raise cx.fail("E0208", title, span, helps=helps)
     types = known.items if type(known) is ty.Tup and items else tuple(cx.solver.fresh() for _ in items)
-    cx.unify(ty.Tup(types), t, span, Why("this pattern"))
+    cx.unify(ty.Tup(types), t, span, Why("this pattern", help=_other_brackets(items, known)))
     return term.PTuple(t, tuple(_pattern(cx, i, u, found, flexible) for i, u in zip(items, types)))
+
+
+def _other_brackets(items: tuple[tree.Pattern, ...], t: Type) -> str:
+    """A help for a pattern of a tuple, array or list that meets another of these."""
+    parts = [i.span.text for i in items]
+    match t:
+        case ty.Arr() if parts:
+            return f"an array is taken apart by  [{', '.join(parts)}]"
+        case ty.Con("list"):
+            return f"a list is taken apart by  [{'; '.join(parts)}{';' * (len(parts) == 1)}]"
+        case ty.Tup() if len(parts) > 1:
+            return f"a tuple is taken apart by  ({', '.join(parts)})"
+        case _:
+            return ""
 
 
 def _constructor(cx, p: tree.PatCon, t, found, flexible) -> term.Pattern:
@@ -131,7 +148,7 @@ def _list(cx, items, t, span, found, flexible) -> term.Pattern:
     if not items and type(whole) is ty.Arr:
         return term.PArray(t, ())
     elem = cx.solver.fresh()
-    cx.unify(ty.list_of(elem), t, span, Why("this pattern"))
+    cx.unify(ty.list_of(elem), t, span, Why("this pattern", help=_other_brackets(items, whole)))
     pattern: term.Pattern = term.PCon(t, "[]", 0, None)
     inner = [_pattern(cx, i, elem, found, flexible) for i in items]
     for i in reversed(inner):
@@ -143,6 +160,7 @@ def _record(cx, p: tree.PatRecord, t, found, flexible) -> term.Pattern:
     data = record_of(cx, [name for name, _ in p.fields], t, p.span)
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(ty.Con(data.name, tuple(env.values())), t, p.span, Why("this pattern"))
+    cx.note(p.span, t)
     types = field_types(cx, data, env)
     given = {tree.member(name): inner for name, inner in p.fields}
     if len(given) < len(p.fields):

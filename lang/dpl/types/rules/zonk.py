@@ -5,10 +5,13 @@ Remaining unknowns are defaulted: a number becomes an int or a float, any other 
 
 from __future__ import annotations
 
+import math
+import struct
 from typing import Any
 
 from dpl.core import term, ty
 from dpl.core.told import told
+from dpl.core.walk import changed_pattern
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import replace
 from dpl.source import Span
@@ -25,6 +28,8 @@ RANGES = {
     for s in "iu"
     for b in (8, 16, 32, 64)
 }
+
+LARGEST = {"f16": "65504.0", "f32": "3.4028235e+38", "f64": "1.7976931348623157e+308"}
 
 
 class Zonk:
@@ -175,8 +180,11 @@ class Zonk:
             result = term.Con(cell.span, self.type(cell.ty), cell.name, cell.tag, pair)
         return result
 
-    def literal(self, span: Span, t, value) -> term.Term:
+    def literal(self, span: Span, t, value) -> term.Lit:
         if type(t) is ty.Con and t.name in ty.FLOATS:
+            if overflows(value, t.name):
+                title = f"this number is infinite: the largest {NAMES.get(t.name, t.name)} is {LARGEST[t.name]}"
+                self.warnings.add(Diagnostic("W0211", title, span, helps=("if that is meant, say so:  inf",)))
             return term.Lit(span, t, float(value))
         if type(t) is ty.Con and t.name in RANGES:
             low, high = RANGES[t.name]
@@ -191,30 +199,20 @@ class Zonk:
 
     def match(self, span: Span, t, scrutinee: term.Term, arms) -> term.Term:
         made = tuple(
-            term.Arm(a.span, self.pattern(a.pattern), None if a.guard is None else self(a.guard), self(a.body))
+            term.Arm(a.span, self.pattern(a.pattern, a.span), None if a.guard is None else self(a.guard), self(a.body))
             for a in arms
         )
         self.problems += judge(self.datas, span, scrutinee.ty, made, self.warnings)
         return term.Match(span, t, scrutinee, made)
 
-    def pattern(self, p):
-        match p:
-            case term.PWild(t):
-                return term.PWild(self.type(t))
-            case term.PVar(t, name):
-                return term.PVar(self.type(t), name)
-            case term.PLit(t, value):
-                t = self.type(t)
-                return term.PLit(t, float(value) if type(t) is ty.Con and t.name in ty.FLOATS else value)
-            case term.PTuple(t, items):
-                return term.PTuple(self.type(t), tuple(self.pattern(i) for i in items))
-            case term.PCon(t, name, tag, arg):
-                return term.PCon(self.type(t), name, tag, None if arg is None else self.pattern(arg))
-            case term.PArray(t, items):
-                return term.PArray(self.type(t), tuple(self.pattern(i) for i in items))
-            case term.PAs(t, inner, name):
-                return term.PAs(self.type(t), self.pattern(inner), name)
-            case term.POr(t, left, right):
-                return term.POr(self.type(t), self.pattern(left), self.pattern(right))
-            case _:
-                raise AssertionError(p)
+    def pattern(self, p: term.Pattern, arm: Span) -> term.Pattern:
+        return changed_pattern(p, self.type, lambda t, value: self.literal(arm, t, value).value)
+
+
+def overflows(value: float, name: str) -> bool:
+    """Whether this type of floats has only an infinity for a number."""
+    try:
+        struct.pack({"f16": "<e", "f32": "<f", "f64": "<d"}[name], float(value))
+    except OverflowError:
+        return True
+    return math.isinf(value)

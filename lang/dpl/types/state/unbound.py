@@ -96,11 +96,17 @@ def misread(cx, name: str, span: Span) -> Way:
         return Way(("a record has no name before it:  { x = e; ... }",))
     if name.endswith("'") and cx.find(name.rstrip("'")) is not None:
         return Way((f"the derivative:  grad {name.rstrip(chr(39))}", "or  diff  of a function of one number"))
-    if re.search(r"\bwhere\b", line) and cx.find("where") is None:
+    if re.search(r"\bwhere\b", line + rest_of(following)) and cx.find("where") is None:
         return Way(WORDS["where"])
     if line.strip() == line[line.find(name) :].strip() and re.match(r"\s*=[^=]", text[span.end :]):
         return Way((f"to name a value:  let {name} = e in ...",))
     return Way()
+
+
+def rest_of(following: str) -> str:
+    """The rest of a line, and the indented lines after it."""
+    found = re.match(r"[^\n]*(\n[ \t]+[^\n]*)*", following)
+    return found[0] if found else ""
 
 
 def named_arguments(name: str, span: Span) -> tuple[str, ...]:

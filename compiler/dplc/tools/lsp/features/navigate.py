@@ -67,18 +67,22 @@ def mentions(home: Document, symbol: Symbol) -> Iterator[tuple[Document, Use]]:
             yield home, use
     if symbol.scope is not None or symbol.kind == "module":
         return
-    others = {d.uri: d for d in home.workspace.open.values()}
-    for path in home.workspace.files():
-        other = home.workspace.document(path)
-        if other:
-            others[other.uri] = other
-    for other in others.values():
-        if other is not home and symbol.name in other.text:
+    for other in with_the_word(home.workspace, symbol.name):
+        if other is not home:
             for use, target in other.links.items():
                 if isinstance(target, Foreign) and target.name == symbol.name and target.space == symbol.space:
                     there = other.resolve(target)
                     if there and there[1] is symbol:
                         yield other, use
+
+
+def with_the_word(workspace: Workspace, name: str) -> list[Document]:
+    """The texts in which a name may stand."""
+    found = {d.uri: d for d in workspace.open.values()}
+    for path in workspace.files():
+        if other := workspace.document(path):
+            found[other.uri] = other
+    return [other for other in found.values() if name in other.text]
 
 
 def renameable(document: Document, place: int) -> lsp.Range | None:
@@ -108,7 +112,7 @@ def rename(document: Document, place: int, name: str) -> lsp.WorkspaceEdit:
         texts[other.uri] = other
         changes.setdefault(other.uri, []).append((start, end, short_form(other, use, symbol, name)))
     changed = {uri: edited(texts[uri].text, edits) for uri, edits in changes.items()}
-    if not means_the_same(home.workspace, changed):
+    if not means_the_same(home.workspace, {d.uri: d.text for d in with_the_word(home.workspace, name)} | changed):
         raise Refused(f"`{name}` would be taken for another `{name}` that is in scope")
     return lsp.WorkspaceEdit(
         changes={
@@ -165,14 +169,24 @@ def means_the_same(workspace: Workspace, changed: dict[str, str]) -> bool:
 
 def shape(document: Document) -> list[tuple]:
     """The targets of all names of a text as numbers, in order: independent of the names themselves."""
-    uses = sorted(document.links, key=lambda u: (document.book.now(u.span)[0], u.space))
-    numbers = {use.symbol: number for number, use in enumerate(uses) if use.declares}
+    document.check()  # the types of records tell whose fields are meant
+    numbers: dict[str, dict[Symbol | None, int]] = {}
     found: list[tuple] = []
-    for use in uses:
-        target = document.links[use]
-        if isinstance(target, Symbol):
-            found.append(("own", numbers.get(target, -1)))
-        else:
-            there = document.resolve(target)
-            found.append(("other", there[0].uri) if there else ("unknown",))
+    for use in in_order(document):
+        home, symbol = document.resolve(document.links[use]) or (None, None)
+        if home is None or in_library(home):
+            found.append((use.name,) if home else ())
+            continue
+        if home.uri not in numbers:
+            numbers[home.uri] = declared(home)
+        found.append((home.uri, numbers[home.uri].get(symbol, -1)))
     return found
+
+
+def in_order(document: Document) -> list[Use]:
+    return sorted(document.links, key=lambda u: (document.book.now(u.span)[0], u.space))
+
+
+def declared(document: Document) -> dict[Symbol | None, int]:
+    """The symbols that a text declares, by numbers."""
+    return {use.symbol: number for number, use in enumerate(in_order(document)) if use.declares}

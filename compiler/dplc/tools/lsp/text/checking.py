@@ -13,8 +13,7 @@ from dpl.diagnostics import Diagnostic, Warnings
 from dpl.node import field, record
 from dpl.source import Source, Span
 from dpl.syntax import tree
-from dpl.types import activity
-from dpl.types.advice import advice
+from dpl.types.advice import advice, advice_without_running
 from dpl.types.declarations import Item, bound_names
 from dpl.types.declarations import Module as Checker
 from dpl.types.library import Library
@@ -262,7 +261,7 @@ class Checking:
             return []
         items = [item for page in pages for item in self.found[page].items]
         program = term.Program(items, around.library.definitions, self.datas)
-        return [*activity.warnings(program, {source}), *advice(program, {source})]
+        return [*advice(program, {source}), *advice_without_running(program, {source})]
 
 
 def changes(before: dict, after: dict) -> dict:

@@ -152,7 +152,8 @@ class Document:
         other = self.workspace.document(path) if path else None
         if other is None or target is None:
             return None
-        found = other.declared(target.space, target.name)
+        owner = other.declared("types", target.owner) if target.owner else None
+        found = other.field_of(owner, target.name) if owner else other.declared(target.space, target.name)
         return (other, found) if found or target.space == "modules" else None
 
     # ---- types
@@ -248,22 +249,22 @@ class Document:
             others += self.checking.warnings_of_the_whole(self.pages, self.around, self.book)
         return [*syntax, *others]
 
-    def record_at(self, page: Page, end: int) -> tuple[str, str] | None:
-        """(module, name) of the data type of the expression that ends at an offset.  The module is named as in this
+    def record_at(self, page: Page, span: Span) -> tuple[str, str] | None:
+        """(module, name) of the data type of the expression at a place.  The module is named as in this
         text, with "" for the text itself.  None if the type is unknown."""
         if not self.checked:
             return None
-        module, _, name = self.data_name(page, end).partition("#")[0].rpartition(".")
+        module, _, name = self.data_name(page, span).partition("#")[0].rpartition(".")
         if not module:
             return None
         called = {name: alias for alias, name in self.imports.aliases.items()}
         return ("" if module == self.around.name else called.get(module, module)), name
 
-    def data_name(self, page: Page, end: int) -> str:
-        """The data type of the expression that ends at an offset of a page; empty if unknown."""
-        for span, t in reversed(self.found(page).notes.expressions):
+    def data_name(self, page: Page, span: Span) -> str:
+        """The data type of the expression at a place of a page; empty if unknown."""
+        for place, t in reversed(self.found(page).notes.expressions):
             t = prune(t)
-            if span.end == end and isinstance(t, ty.Con):
+            if (place.start, place.end) == (span.start, span.end) and isinstance(t, ty.Con):
                 return t.name
         return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.state.env import TYPES
 
@@ -23,7 +24,7 @@ class Text(Protocol):
 
     def offers(self, module: str, space: str, name: str) -> bool: ...
 
-    def record_at(self, page: Page, end: int) -> tuple[str, str] | None: ...
+    def record_at(self, page: Page, span: Span) -> tuple[str, str] | None: ...
 
     def field_of(self, owner: Symbol, name: str) -> Symbol | None: ...
 
@@ -59,10 +60,10 @@ class Linker:
             own[symbol.space, symbol.name] = symbol
 
     def target(self, use: Use, page: Page | None = None) -> Target | None:
-        if use.qualifier:
-            return Foreign(use.qualifier, use.space, use.name)
         if use.space == "fields" and page is not None and (one := self.field(use, page)):
             return one
+        if use.qualifier:
+            return Foreign(use.qualifier, use.space, use.name)
         for layer in reversed(self.layers):
             if isinstance(layer, dict):
                 if found := layer.get((use.space, use.name)):
@@ -74,12 +75,11 @@ class Linker:
         return Foreign(use.name, "modules", "") if use.space == "modules" else None
 
     def field(self, use: Use, page: Page) -> Target | None:
-        """The field of the record before the point; its type decides among several fields of the same name."""
-        if use.span.source.text[use.span.start - 1] != ".":
-            return None
-        module, owner = self.text.record_at(page, use.span.start - 1) or ("", "")
+        """The field of the record before the point, or in whose braces it stands; its type decides among several fields
+        of the same name."""
+        module, owner = (self.text.record_at(page, use.record) if use.record else None) or ("", "")
         if module:
-            return Foreign(module, "fields", use.name)
+            return Foreign(module, "fields", use.name, owner)
         for layer in self.layers:
             for symbol in layer.values() if isinstance(layer, dict) else ():
                 if symbol.space == "types" and symbol.name == owner:

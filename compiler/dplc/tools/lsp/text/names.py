@@ -47,7 +47,7 @@ class Symbol:
 @entity
 class Use:
     """An occurrence of a name in the text, in its declaration or elsewhere; `qualifier` is the module before its
-    point."""
+    point.  A field's `record` is the place of the expression whose type has it."""
 
     span: Span
     space: str
@@ -55,15 +55,17 @@ class Use:
     symbol: Symbol | None = None
     declares: bool = False
     qualifier: str = ""
+    record: Span | None = None
 
 
 @node
 class Foreign:
-    """A name of another module; `module` is its name in this text."""
+    """A name of another module; `module` is its name in this text.  `owner` is the type of a field if it is known."""
 
     module: str
     space: str
     name: str
+    owner: str = ""
 
 
 Target = Symbol | Foreign
@@ -124,14 +126,16 @@ class Reader:
             self.trail.append(symbol.name)
         return symbol
 
-    def mention(self, span: Span, space: str, name: str, symbol: Symbol | None = None, declares: bool = False) -> None:
+    def mention(self, span: Span, space: str, name: str, symbol: Symbol | None = None, declares: bool = False,
+                record: Span | None = None) -> None:  # fmt: skip
         qualifier, dot, member = name.rpartition(".")
         if dot and qualifier and qualifier[0].isalpha():
             edge = span.start + len(qualifier)
             self.names.uses.append(Use(Span(self.source, span.start, edge), "modules", qualifier))
-            self.names.uses.append(Use(Span(self.source, edge + 1, span.end), space, member, qualifier=qualifier))
+            here = Span(self.source, edge + 1, span.end)
+            self.names.uses.append(Use(here, space, member, qualifier=qualifier, record=record))
         else:
-            self.names.uses.append(Use(span, space, name, symbol, declares))
+            self.names.uses.append(Use(span, space, name, symbol, declares, record=record))
 
     def value(self, name: str, span: Span) -> None:
         stack = self.scopes.get(name)
@@ -235,7 +239,7 @@ class Reader:
             case tree.PatRecord(span, fields):
                 at = span.start
                 for name, inner in fields:
-                    self.mention(self.place(name, at, inner.span.end), "fields", name)
+                    self.mention(self.place(name, at, inner.span.end), "fields", name, record=span)
                     at = inner.span.end
             case tree.PatAnnot(_, _, t):
                 self.type(t)
@@ -283,12 +287,12 @@ class Reader:
                 self.expr(right)
             case tree.Field(span, record, name):
                 self.expr(record)
-                self.mention(self.place(name, record.span.end, span.end, last=True), "fields", name)
+                self.mention(self.place(name, record.span.end, span.end, last=True), "fields", name, record=record.span)
             case tree.Record(span, fields):
-                self.fields(span.start, fields)
-            case tree.RecordWith(_, record, fields):
+                self.fields(span.start, fields, span)
+            case tree.RecordWith(span, record, fields):
                 self.expr(record)
-                self.fields(record.span.end, fields)
+                self.fields(record.span.end, fields, span)
             case _:
                 for inner in parts(e):
                     self.expr(inner)
@@ -360,9 +364,9 @@ class Reader:
             place = self.place(name, start, end)
             self.local(Symbol(name, "local", place, place, scope))
 
-    def fields(self, at: int, fields: tuple[tuple[str, tree.Expr], ...]) -> None:
+    def fields(self, at: int, fields: tuple[tuple[str, tree.Expr], ...], record: Span) -> None:
         for name, value in fields:
-            self.mention(self.place(name, at, value.span.end), "fields", name)
+            self.mention(self.place(name, at, value.span.end), "fields", name, record=record)
             self.expr(value)
             at = value.span.end
 
