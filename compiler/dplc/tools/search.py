@@ -22,7 +22,7 @@ from dpl.types.solve import constraints, sizes
 from dpl.types.solve.kinds import contents
 from dpl.types.solve.scheme import Scheme
 from dpl.types.state.env import TYPES, Constructor, Exports, Primitive, Value
-from dpl.types.state.unbound import HERE, nearest, renamed
+from dpl.types.state.unbound import HERE, bare, nearest, renamed
 
 WORD = re.compile(r"[^\W_]+")
 NAME = re.compile(r"[A-Za-z_][\w.']*")
@@ -160,7 +160,7 @@ def by_words(query: str, known: list[Known]) -> list[tuple[float, Known]]:
 
 def of_words(query: str, words: list[str], one: Known) -> float | None:
     name, doc = one.name.lower(), {word.lower() for word in WORD.findall(one.doc)}
-    if query in (name, one.last.lower()):
+    if query == name or bare(query) == bare(one.last):
         return 0
     if one.last.lower().startswith(query):
         return 2

@@ -15,6 +15,7 @@ from dpl.types.messages.parts import (
     annotated,
     at_the_margin,
     both,
+    by_rows,
     class_labels,
     conversions,
     is_reference,
@@ -86,7 +87,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
             span,
             note=f"{place} of rank {ranks[0]}, not {ranks[1]}",
             labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
-            helps=annotated(p, actual, expected, shown, labels),
+            helps=by_rows(span, why or Why(), ranks) or annotated(p, actual, expected, shown, labels),
         )
     return cx.fail(
         "E0201",

@@ -111,6 +111,8 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     """Helps for two types that clash: how to convert one, at `span`, to the other."""
     a, e = prune(actual), prune(expected)
     kinds = {"list" if type(t) is ty.Con and t.name == "list" else "array" for t in (a, e) if is_sequence(t)}
+    if len(kinds) == 2 and type(a) is ty.Arr and a.size == ty.Size(1) and span and re.match(r"\[(?!for\b)", span.text):
+        return ("a list of one element ends with a semicolon:  [e;]",)
     if len(kinds) == 2:
         return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
     if is_reference(a) and not is_reference(e) and type(e) is not Meta:
@@ -147,6 +149,21 @@ def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...
         return (f"rows are made by  fill {outer} (zeros {inner}) , or of the elements of an array by  reshape",)
     said = any(label.text in ANNOTATED for label in labels)
     return (f"its type is  {shown} : annotate that",) if said and "?" not in shown and "-" in shown else ()
+
+
+def by_rows(span: Span, why: Why, ranks: tuple[int, int]) -> tuple[str, ...]:
+    """A help for an argument, at `span`, that has a dimension more or less than its function takes."""
+    found = re.fullmatch(r"argument (\d+) of `([\w.']+)`", why.what)
+    if found is None or why.span is None:
+        return ()
+    before, after = span.source.text[why.span.start : span.start], span.source.text[span.end :]
+    is_whole = before.startswith(found[2]) and len(before) < 40 and "\n" not in before
+    call = before if is_whole else f"{found[2]} {'... ' * (found[1] != '1')}"
+    others = " ..." if re.match(r" +(?!(in|then|else|do|with|and|of)\b)[\w(\[\"]", after) else ""
+    given = span.text if len(span.text) < 30 and "\n" not in span.text else "e"
+    if ranks == (1, 2):
+        return (f"a table of this one row:  {call}[{given}]{others}",)
+    return (f"for each row:  [for row in {given} -> {call}row{others}]",) if ranks[0] == ranks[1] + 1 else ()
 
 
 GROWS = "what grows is a list, which becomes an array in the end:  List.to_array (xs ++ [x;])"
