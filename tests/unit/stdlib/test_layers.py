@@ -87,8 +87,8 @@ def layer_norm(x: np.ndarray) -> np.ndarray:
 
 
 CASES = {
-    "over (lstm_step c) (zeros 2, zeros 2) xs |> fst": lstm(),
-    "over (gru_step g) (zeros 2) xs": gru(),
+    "fold (lstm_step c) (zeros 2, zeros 2) xs |> fst": lstm(),
+    "fold (gru_step g) (zeros 2) xs": gru(),
     "self_attention a 2 (fun _ _ -> true) ys": attention(False),
     "self_attention a 2 (fun i j -> j <= i) ys": attention(True),
     "ctc (log_softmax' logits) [1, 2]": ctc((1, 2)),
@@ -127,8 +127,8 @@ let log_softmax' rows = [for row in rows -> log_softmax row]
 
 SLOPES = """
 let check what f x = if not (Ad.check_grad f x < 1e-6) then print $"{what}: {Ad.check_grad f x}"
-do check "lstm" (fun c -> let (h, m) = over (lstm_step c) (zeros 2, zeros 2) xs in sum (h * h + m)) c
-do check "gru" (fun g -> sum (over (gru_step g) (zeros 2) xs ** 2)) g
+do check "lstm" (fun c -> let (h, m) = fold (lstm_step c) (zeros 2, zeros 2) xs in sum (h * h + m)) c
+do check "gru" (fun g -> sum (fold (gru_step g) (zeros 2) xs ** 2)) g
 do check "attention" (fun (a, ys) -> sum (sum (self_attention a 2 (fun i j -> j <= i) ys ** 2))) (a, ys)
 do check "ctc" (fun logits -> ctc (log_softmax' logits) [1, 2]) logits
 do check "norms" (fun (p, x) -> sum (layer_norm p x ** 2) + sum (rms_norm p.scale x ** 3)) (norm 3, xs[0])

@@ -268,6 +268,8 @@ do print (v.words, Data.encode v ["a"; "c"; "b"], Data.decode v [1, 0])
 let rows = [[1.0, 5.0], [3.0, 5.0]]
 let s = Data.scaling rows
 do print (s, Data.scaled s rows, Data.unscaled s (Data.scaled s rows) = rows)
+let half = f32 rows
+do print (Data.scaled (Data.scaling half) half)
 """
     run = dpl("run", "--engine", "interp", "-", stdin=program)
     assert run.stdout == (
@@ -275,6 +277,7 @@ do print (s, Data.scaled s rows, Data.unscaled s (Data.scaled s rows) = rows)
         "(([1], [2, 3]), [[1, 2]; [3]], [[1, 2], [3, 4]], [[1];])\n"
         '(["?", "a", "b"], [1, 0, 2], ["a"; "?"])\n'
         "({ centre = [2.0, 5.0]; scale = [1.0, 1.0] }, [[-1.0, 0.0], [1.0, 0.0]], true)\n"
+        "[[-1.0, 0.0], [1.0, 0.0]]\n"
     ), run.stderr
 
 

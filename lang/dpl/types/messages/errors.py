@@ -149,6 +149,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             wanted, helps = p.type(expected), ("whole numbers:  fill n 0, or  int xs  of an array of floats",)
         else:
             wanted, helps = "an array of floats", ("make floats of the integers:  map float xs",) * (len(sizes) == 1)
+        helps = (why.ways() if why else ()) or helps
         return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=f"{place} {shown}", helps=helps)
     return None
 

@@ -111,10 +111,8 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     """Helps for two types that clash: how to convert one, at `span`, to the other."""
     a, e = prune(actual), prune(expected)
     kinds = {"list" if type(t) is ty.Con and t.name == "list" else "array" for t in (a, e) if is_sequence(t)}
-    if len(kinds) == 2 and type(a) is ty.Arr and a.size == ty.Size(1) and span and re.match(r"\[(?!for\b)", span.text):
-        return ("a list of one element ends with a semicolon:  [e;]",)
     if len(kinds) == 2:
-        return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
+        return sequences(a, span)
     if is_reference(a) and not is_reference(e) and type(e) is not Meta:
         return ("the content of a reference:  !r",)
     if is_reference(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
@@ -131,14 +129,20 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
         return () if is_text else (number_of_string(e in NUMBERS and e.name in ty.INTS),)
     if ty.STRING in (a, e) and (phrase(a) or phrase(e) or {a, e} & NUMBERS):
         return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
-    if type(a) is ty.Con and type(e) is ty.Con and not a.args and not e.args:
-        numbers = (*ty.INTS, *ty.FLOATS)
-        if a.name in numbers and e.name in numbers:
-            name = {"i64": "int", "f64": "float"}.get(e.name, e.name)
-            return (f"there are no implicit conversions; write  {name} (...)",)
+    (of, one), (wanted, other) = dimensions(a), dimensions(e)
+    if len(of) == len(wanted) and prune(one) in NUMBERS and prune(other) in NUMBERS:
+        name = {"i64": "int", "f64": "float"}.get(prune(other).name, prune(other).name)
+        return (f"there are no implicit conversions; write  {name} (...)",)
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
         return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
     return ()
+
+
+def sequences(actual: Type, span: Span | None) -> tuple[str, ...]:
+    """Helps for a list where an array is wanted, and the reverse."""
+    if type(actual) is ty.Arr and actual.size == ty.Size(1) and span and re.match(r"\[(?!for\b)", span.text):
+        return ("a list of one element ends with a semicolon:  [e;]",)
+    return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
 
 
 def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...]) -> tuple[str, ...]:
