@@ -138,7 +138,7 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     return ()
 
 
-def sequences(actual: Type, span: Span | None) -> tuple[str, ...]:
+def sequences(actual, span: Span | None) -> tuple[str, ...]:
     """Helps for a list where an array is wanted, and the reverse."""
     if type(actual) is ty.Arr and actual.size == ty.Size(1) and span and re.match(r"\[(?!for\b)", span.text):
         return ("a list of one element ends with a semicolon:  [e;]",)
