@@ -130,8 +130,9 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     if ty.STRING in (a, e) and (phrase(a) or phrase(e) or {a, e} & NUMBERS):
         return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
     (of, one), (wanted, other) = dimensions(a), dimensions(e)
-    if len(of) == len(wanted) and prune(one) in NUMBERS and prune(other) in NUMBERS:
-        name = {"i64": "int", "f64": "float"}.get(prune(other).name, prune(other).name)
+    other = prune(other)
+    if len(of) == len(wanted) and prune(one) in NUMBERS and other in NUMBERS and isinstance(other, ty.Con):
+        name = {"i64": "int", "f64": "float"}.get(other.name, other.name)
         return (f"there are no implicit conversions; write  {name} (...)",)
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
         return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
