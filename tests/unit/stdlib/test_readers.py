@@ -213,7 +213,7 @@ REFUSALS = {
     'Data.write_table "t.csv" "," [("a", Data.Numbers []); ("b", Data.Texts ["x"])]': "1 cell in the column `b`, but 0",
     'Data.write_image "t.jpg" [[[0.0]]]': "'t.jpg' ends neither in .png nor in .pgm or .ppm",
     "Plot.boxes [[1.0]; []]": "Plot.boxes: sample 2 is empty",
-    "Plot.contour 0 [0.0] [0.0] [[1.0]]": "Plot.contour: 0 levels; one or more",
+    "Plot.contour 0 [0.0] [0.0] [[1.0]]": "a contour has 0 levels; one or more",
     'Plot.animate "t.svg" 0.0 [Plot.bars [1.0];]': "Plot.animate: 0.0 seconds for each picture; more than 0",
 }
 
