@@ -38,7 +38,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
     if why is not None and why.answer and clash.kind in ("type", "class", "occurs"):
         return answers(cx, actual, expected, span, why)
     p = printer(cx)
-    shown, wanted = p.type(actual), p.type(expected)
+    shown, wanted = p.type(actual), p.type(of_one_kind(expected, actual) if clash.kind == "size" else expected)
     if clash.kind == "occurs" and answer(cx, p) in (shown, wanted):
         return answers(cx, actual, expected, span, why or Why())
     if why is not None and why.recursive:
@@ -98,6 +98,16 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         facts=facts,
         helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected, span),
     )
+
+
+def of_one_kind(expected, actual):
+    """The array type that is expected, with the elements that there are, if any will do: only sizes differ."""
+    (sizes, element), (others, own) = dimensions(expected), dimensions(actual)
+    if type(prune(element)) is not Meta or len(sizes) != len(others):
+        return expected
+    for size in reversed(sizes):
+        own = ty.Arr(own, size)
+    return own
 
 
 def contained(shown: str, wanted: str, name: str) -> tuple[str, ...]:
