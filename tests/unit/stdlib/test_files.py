@@ -99,7 +99,7 @@ def test_read_csv(evaluate, tmp_path: Path, text: str) -> None:
         ("5,x", ", column 2: 'x' is not a number"),
         ("5,6,7", ": 3 numbers"),
         ("5", ": 1 number, where"),
-        ("5;6", "separators other"),
+        ("5;6", "and separators other"),
     ],
 )
 def test_csv_errors_name_file_and_line(evaluate, tmp_path: Path, row: str, problem: str) -> None:
