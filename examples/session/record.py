@@ -29,7 +29,7 @@ SESSION: list[tuple[str, str]] = [
     ("let f x = x ** 3.0" + ENTER, "f : "),
     ("grad f 2.0" + ENTER, "it : float = 12.0"),
     (":type fun xs -> sum (map f xs)" + ENTER, "'a : real"),
-    (":doc Tree.axpy" + ENTER, "Tree.axpy : "),
+    (":doc Tree.axpy" + ENTER, "Tree.axpy a x y : "),
     ("type tree = Leaf of float | Node of tree * tree" + ENTER, PROMPT),
     ("let rec product t =" + ENTER, ""),
     ("match t with" + MORE, ""),

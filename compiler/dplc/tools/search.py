@@ -6,7 +6,7 @@ float[n] -> float      Prelude.mean : 's[n] -> 's ...      what fits with the fe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 
 from dpl.core import ty as t
@@ -22,7 +22,7 @@ from dpl.types.solve import constraints, sizes
 from dpl.types.solve.kinds import contents
 from dpl.types.solve.scheme import Scheme
 from dpl.types.state.env import TYPES, Constructor, Exports, Primitive, Value
-from dpl.types.state.unbound import HERE, nearest, renamed
+from dpl.types.state.unbound import HERE, bare, nearest, renamed
 
 WORD = re.compile(r"[^\W_]+")
 NAME = re.compile(r"[A-Za-z_][\w.']*")
@@ -33,21 +33,32 @@ ORDERS = 4  # arguments that are tried in any order, at most
 
 @node
 class Known:
-    """A value, constructor or data type that can be found: its name with its module, its type, its documentation."""
+    """A value, constructor or data type that can be found: its name with its module, its type, its documentation, and
+    what its definition calls its arguments."""
 
     name: str
     scheme: Scheme
     doc: str
     declared: bool = False  # by the declaration of a data type
+    parameters: tuple[str, ...] = ()
 
     @property
     def last(self) -> str:
         return self.name.rpartition(".")[2]
 
     @property
+    def heading(self) -> str:
+        return heading(self.name, self.scheme, self.parameters)
+
+    @property
     def line(self) -> str:
         first = self.doc.split("\n")[0]
-        return f"{self.name} : {show_scheme(self.scheme)}" + (f"\n    {first}" if first else "")
+        return self.heading + (f"\n    {first}" if first else "")
+
+
+def heading(name: str, scheme: Scheme, parameters: Sequence[str] = ()) -> str:
+    """A value with its arguments, as it is applied, and its type."""
+    return f"{' '.join((name, *parameters))} : {show_scheme(scheme)}"
 
 
 def known_in(modules: Mapping[str, Exports]) -> Iterator[Known]:
@@ -59,7 +70,8 @@ def known_in(modules: Mapping[str, Exports]) -> Iterator[Known]:
     for module, exports in modules.items():
         for name, value in exports.values.items():
             if isinstance(value, Value) and not name.startswith("_"):
-                yield Known(name if module == "Prelude" else f"{module}.{name}", value.scheme, value.doc)
+                full = name if module == "Prelude" else f"{module}.{name}"
+                yield Known(full, value.scheme, value.doc, False, value.parameters)
         yield from declared_in("" if module == "Prelude" else f"{module}.", exports)
 
 
@@ -148,7 +160,7 @@ def by_words(query: str, known: list[Known]) -> list[tuple[float, Known]]:
 
 def of_words(query: str, words: list[str], one: Known) -> float | None:
     name, doc = one.name.lower(), {word.lower() for word in WORD.findall(one.doc)}
-    if query in (name, one.last.lower()):
+    if query == name or bare(query) == bare(one.last):
         return 0
     if one.last.lower().startswith(query):
         return 2

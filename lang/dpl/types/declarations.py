@@ -153,8 +153,8 @@ class Module:
         self.used[full] = self.used.get(full, 0) + 1
         return full if self.used[full] == 1 else f"{full}#{self.used[full]}"
 
-    def export(self, name: str, core: str, scheme: Scheme, span, size=None, doc: str = "") -> None:
-        self.cx.declare(name, Value(core, scheme, span, size=size, is_global=True, doc=doc))
+    def export(self, name: str, core: str, scheme: Scheme, span, size=None, doc: str = "", parameters=()) -> None:
+        self.cx.declare(name, Value(core, scheme, span, None, size, True, doc, tuple(map(called, parameters))))
 
     # ---- values
 
@@ -202,7 +202,7 @@ class Module:
         if name != "_":
             size = size_of(self.cx, b.body) if not b.params and not scheme.params else None
             self.cx.remember(core, b, self.cx.clock)
-            self.export(name, core, scheme, b.span, size, decl.doc)
+            self.export(name, core, scheme, b.span, size, decl.doc, b.params)
             if not scheme.params:
                 self.cx.evidence = self.cx.global_evidence
                 learn(self.cx, term.Var(b.span, scheme.ty, core), scheme.ty)
@@ -242,7 +242,7 @@ class Module:
                     core, scheme.params, zonk.type(scheme.ty), zonk(value), tuple(cores), decl.export
                 )
             )
-            self.export(name, core, scheme, b.span, doc=decl.doc)
+            self.export(name, core, scheme, b.span, None, decl.doc, b.params)
         for core, b in zip(cores, decl.bindings):
             cx.remember(core, b, cx.clock)
 
@@ -339,6 +339,19 @@ def annotations_in(p: tree.Pattern) -> list[tree.Type]:
     if isinstance(p, tree.PatTuple):
         return [t for item in p.items for t in annotations_in(item)]
     return pattern_annotations(p)
+
+
+def called(p: tree.Pattern) -> str:
+    """What documentation calls a parameter: its pattern without types."""
+    match p:
+        case tree.PatVar(name=name) | tree.PatAs(name=name):
+            return name
+        case tree.PatAnnot(pattern=inner):
+            return called(inner)
+        case tree.PatTuple(items=items):
+            return f"({', '.join(map(called, items))})"
+        case _:
+            return p.span.text
 
 
 def bound_names(p: tree.Pattern) -> list[str]:

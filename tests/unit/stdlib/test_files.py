@@ -93,7 +93,15 @@ def test_read_csv(evaluate, tmp_path: Path, text: str) -> None:
     assert run.stdout == "[[1.0, 2.0], [3.0, 4.0]]\n", run.stderr
 
 
-@pytest.mark.parametrize("row, problem", [("5,x", "'x' is not a number"), ("5,6,7", "3 numbers"), ("5", "1 numbers")])
+@pytest.mark.parametrize(
+    "row, problem",
+    [
+        ("5,x", ", column 2: 'x' is not a number"),
+        ("5,6,7", ": 3 numbers"),
+        ("5", ": 1 number, where"),
+        ("5;6", "and separators other"),
+    ],
+)
 def test_csv_errors_name_file_and_line(evaluate, tmp_path: Path, row: str, problem: str) -> None:
     (tmp_path / "t.csv").write_text(f"a,b\n1,2\n{row}\n")
     run = evaluate('do print (Data.read_csv "{}/t.csv")')
@@ -208,9 +216,12 @@ def test_headers_and_empty_lines_of_a_table(evaluate, tmp_path: Path, engine: st
     for text, want in [
         ("x,y\n1,2\n\n  \n3,4", "[[1.0, 2.0], [3.0, 4.0]]"),
         ("\n1,2\n", "[[1.0, 2.0]]"),
-        ("1,2\n3,\n", "t.csv, line 2: '' is not a number"),
-        ("1,2\n3\n", "t.csv, line 2: 1 numbers, where the lines before have 2"),
-        ("1,x\n3,4\n5,x\n", "t.csv, line 3: 'x' is not a number"),
+        ("1,2\n3,\n", "t.csv, line 2, column 2: a cell without a number"),
+        ("1,2\n3\n", "t.csv, line 2: 1 number, where the lines before have 2"),
+        ("1,NA\n3,4\n", "t.csv, line 1, column 2: 'NA' is not a number"),  # no header: a row would be lost
+        ('"1,000",2\n', "t.csv, line 1, column 1: "),
+        ("x\r1\r2", "t.csv, line 1, column 1: "),
+        (",x\n1,2\n", "[[1.0, 2.0]]"), ('"x","y"\n1,2\n', "[[1.0, 2.0]]"),
         ("\xa01,2\n3,4\n", "[[1.0, 2.0], [3.0, 4.0]]"),
         ("", "[]"), ("a,b\n", "[]"),
     ]:  # fmt: skip

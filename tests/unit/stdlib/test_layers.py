@@ -87,8 +87,8 @@ def layer_norm(x: np.ndarray) -> np.ndarray:
 
 
 CASES = {
-    "over (lstm_step c) (zeros 2, zeros 2) xs |> fst": lstm(),
-    "over (gru_step g) (zeros 2) xs": gru(),
+    "fold (lstm_step c) (zeros 2, zeros 2) xs |> fst": lstm(),
+    "fold (gru_step g) (zeros 2) xs": gru(),
     "self_attention a 2 (fun _ _ -> true) ys": attention(False),
     "self_attention a 2 (fun i j -> j <= i) ys": attention(True),
     "ctc (log_softmax' logits) [1, 2]": ctc((1, 2)),
@@ -127,12 +127,13 @@ let log_softmax' rows = [for row in rows -> log_softmax row]
 
 SLOPES = """
 let check what f x = if not (Ad.check_grad f x < 1e-6) then print $"{what}: {Ad.check_grad f x}"
-do check "lstm" (fun c -> let (h, m) = over (lstm_step c) (zeros 2, zeros 2) xs in sum (h * h + m)) c
-do check "gru" (fun g -> sum (over (gru_step g) (zeros 2) xs ** 2)) g
+do check "lstm" (fun c -> let (h, m) = fold (lstm_step c) (zeros 2, zeros 2) xs in sum (h * h + m)) c
+do check "gru" (fun g -> sum (fold (gru_step g) (zeros 2) xs ** 2)) g
 do check "attention" (fun (a, ys) -> sum (sum (self_attention a 2 (fun i j -> j <= i) ys ** 2))) (a, ys)
 do check "ctc" (fun logits -> ctc (log_softmax' logits) [1, 2]) logits
 do check "norms" (fun (p, x) -> sum (layer_norm p x ** 2) + sum (rms_norm p.scale x ** 3)) (norm 3, xs[0])
 do check "batch" (fun (p, x) -> sum (sum (fst (batch_norm p x) ** 3))) (norm 3, xs)
+do check "dropout" (fun x -> sum (sum (dropout (Random.key 1) 0.25 x ** 3))) xs
 do check "loss" (fun logits -> cross_entropy logits [0, 2, 1, 1, 0] + bce logits[0] logits[1]) logits
 """
 
@@ -145,6 +146,10 @@ do near "lecun" (spread (lecun (Random.key 1) 60 100)) (sqrt (1.0 / 60.0))
 let dropped = dropout (Random.key 1) 0.25 (ones 4000)
 do if abs (mean dropped - 1.0) > 0.05 then print "mean after dropout"
 do if any [for x in dropped -> x <> 0.0 && abs (x - 4.0 / 3.0) > 1e-12] then print "dropout"
+let flat = flatten (dropout (Random.key 1) 0.25 [for _ < 5 -> ones 8])
+do if flat <> dropout (Random.key 1) 0.25 (ones 40) then print "rows have a chance of their own"
+do if dropout (Random.key 1) 0.5 (ones 4 : f32[4]) <> [0.0f32, 2.0f32, 0.0f32, 0.0f32] then print "dropout of f32"
+do if grad (fun x -> sum (dropout (Random.key 1) 1.0 x)) [1.0, inf] <> [0.0, 0.0] then print "nothing is kept"
 let half : (2, 2, f32) linear = linear (Random.key 1) 2 2
 do if any [for x in (dense half [[1.0f32, 2.0f32]])[0] -> x <> x] then print "f32"
 """

@@ -175,6 +175,20 @@ def test_a_histogram_counts(drawing, engine: str) -> None:
     assert heights[0] == pytest.approx(3 * heights[1], abs=0.05)
 
 
+def test_numbers_of_any_type_are_shown(dpl) -> None:
+    program = """
+let (xs, ys) = ([1, 2, 3], [0.5f32, 2.5f32, 1.0f32])
+do print ((Plot.line xs ys).layers = (Plot.line [1.0, 2.0, 3.0] [0.5, 2.5, 1.0]).layers)
+do print ((Plot.errors xs ys ys ys).layers = (Plot.errors (float xs) (float ys) (float ys) (float ys)).layers)
+do print ((Plot.image [ys]).layers = (Plot.image [float ys]).layers)
+do print ((Plot.bars xs).layers = (Plot.bars (float xs)).layers)
+do print ((Plot.boxes [ys;]).layers = (Plot.boxes [float ys;]).layers)
+do print ((Plot.histogram 2 xs).layers = (Plot.histogram 2 (float xs)).layers)
+"""
+    run = dpl("run", "--engine", "interp", "-", stdin=program)
+    assert run.stdout == "true\n" * 6, run.stderr
+
+
 def test_an_image_has_a_cell_for_each_number(drawing) -> None:
     cells = [rect for rect in drawing("image").iter(SVG + "rect")][1:]
     assert [cell.get("fill") for cell in cells][:2] == ["#440154", "#fde725"]

@@ -199,9 +199,29 @@ def test_tables(readers) -> None:
     assert readers("csv", TABLE.encode()).stdout == want
     assert readers("csv", b"a\n").stdout == '("a", [])\n'
     assert readers("csv", b"").stdout == ""
-    for text in ("a,b\n1\n", 'a\n"1', 'a\n"1"2\n', "a,b\n1,2,3\n"):
+    for text, place in {"a,b\n1\n": 1, 'a\n"1': 1, 'a\n"1"2\n': 4, "a,b\n1,2,3\n": 5}.items():
         run = readers("csv", text.encode())
-        assert run.returncode == 1 and "file.csv, line 2: " in run.stderr, run.stderr
+        assert run.returncode == 1 and f"file.csv, line 2, byte {place}: " in run.stderr, run.stderr
+
+
+REFUSALS = {
+    'Data.numbers "b" table': "the column `b` has texts, not only numbers: 'x' in row 2",
+    'Data.numbers "c" table': "there is no column `c`; the table has a, b, a",
+    'Data.numbers "a" [("a;b", Data.Numbers [1.0]);]': "but one only, `a;b`: is the separator another?",
+    'Data.read_table "," "t.csv"': "not 't.csv'; it follows the path",
+    'Data.write_table "t.csv" "," [("a", Data.Numbers []); ("b", Data.Texts ["x"])]': "1 cell in the column `b`, but 0",
+    'Data.write_image "t.jpg" [[[0.0]]]': "'t.jpg' ends neither in .png nor in .pgm or .ppm",
+    "Plot.boxes [[1.0]; []]": "Plot.boxes: sample 2 is empty",
+    "Plot.contour 0 [0.0] [0.0] [[1.0]]": "a contour has 0 levels; one or more",
+    'Plot.animate "t.svg" 0.0 [Plot.bars [1.0];]': "Plot.animate: 0.0 seconds for each picture; more than 0",
+}
+
+
+def test_wrong_uses_are_told(dpl) -> None:
+    table = 'let table = [("a", Data.Numbers [1.0]); ("b", Data.Texts ["1", "x"]); ("a", Data.Numbers [2.0])]\n'
+    for use, why in REFUSALS.items():
+        run = dpl("run", "--engine", "interp", "-", stdin=f"{table}let _ = {use}\n")
+        assert run.returncode == 1 and why in run.stderr, run.stderr
 
 
 def test_json(readers) -> None:
@@ -268,6 +288,8 @@ do print (v.words, Data.encode v ["a"; "c"; "b"], Data.decode v [1, 0])
 let rows = [[1.0, 5.0], [3.0, 5.0]]
 let s = Data.scaling rows
 do print (s, Data.scaled s rows, Data.unscaled s (Data.scaled s rows) = rows)
+let half = f32 rows
+do print (Data.scaled (Data.scaling half) half)
 """
     run = dpl("run", "--engine", "interp", "-", stdin=program)
     assert run.stdout == (
@@ -275,6 +297,7 @@ do print (s, Data.scaled s rows, Data.unscaled s (Data.scaled s rows) = rows)
         "(([1], [2, 3]), [[1, 2]; [3]], [[1, 2], [3, 4]], [[1];])\n"
         '(["?", "a", "b"], [1, 0, 2], ["a"; "?"])\n'
         "({ centre = [2.0, 5.0]; scale = [1.0, 1.0] }, [[-1.0, 0.0], [1.0, 0.0]], true)\n"
+        "[[-1.0, 0.0], [1.0, 0.0]]\n"
     ), run.stderr
 
 

@@ -183,8 +183,8 @@ def test_completion(kernel: Client) -> None:
 def test_inspection(kernel: Client) -> None:
     code = "1 + Plot.histogram 3"
     text = kernel.ask("inspect", code, code.index("togram"))["data"]["text/plain"]
-    assert text.startswith("Plot.histogram : int -> float[n] -> Plot.picture\n") and "intervals" in text
-    assert "Plot.histogram :" in kernel.ask("inspect", code, code.index("ot."))["data"]["text/plain"]
+    assert text.startswith("Plot.histogram count xs : ") and "intervals" in text
+    assert "Plot.histogram count xs :" in kernel.ask("inspect", code, code.index("ot."))["data"]["text/plain"]
     assert not kernel.ask("inspect", "no_such_name", 3)["found"]
     assert not kernel.ask("inspect", "   ", 1)["found"]
 

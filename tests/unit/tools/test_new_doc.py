@@ -82,7 +82,7 @@ def test_pages_of_a_program(dpl, tmp_path: Path) -> None:
             "page": "Helper.html#next", "also": []} in entries  # fmt: skip
     main, helper = words(tmp_path / "out" / "main.html"), words(tmp_path / "out" / "Helper.html")
     assert main.places == {"type.shape", "area"} and helper.places == {"next"}
-    assert "area : shape -> float" in main.text and "type shape = Dot | Box of float[2]" in main.text
+    assert "area s : shape -> float" in main.text and "type shape = Dot | Box of float[2]" in main.text
     assert "shapes" in main.text and "How large." in main.text
     assert "About <this> module." in helper.text and "One more than x." in helper.text
 

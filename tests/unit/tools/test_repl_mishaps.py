@@ -105,7 +105,7 @@ def test_documentation(dpl) -> None:
     text = "-- | Twice\n-- as much.\nlet twice x = 2.0 * x\n:doc twice\n:doc (+)\n:doc Tree\n:doc Nobody\n"
     run = dpl("repl", stdin=text)
     assert "Twice\nas much.\n" in run.stdout and "\nsum\n" in run.stdout
-    assert "Tree.axpy : float -> 'a -> 'a -> 'a with 'a : diff\n" in run.stdout
+    assert "Tree.axpy a x y : float -> 'a -> 'a -> 'a with 'a : diff\n" in run.stdout
     assert run.stderr == "there is no `Nobody`\n"
 
 

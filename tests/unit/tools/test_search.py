@@ -75,12 +75,14 @@ def test_named(known: list) -> None:
 
 
 def test_commands(dpl) -> None:
-    assert dpl("doc", "--search", "int[n] -> string").stdout.splitlines()[0].startswith("String.of_codes : ")
-    assert dpl("doc", "hessian").stdout.startswith("Ad.hessian : ")
-    assert "starts_with : string -> string -> bool\n    Does the string begin" in dpl("doc", "String").stdout
+    assert dpl("doc", "--search", "int[n] -> string").stdout.splitlines()[0].startswith("String.of_codes cs : ")
+    assert dpl("doc", "hessian").stdout.startswith("Ad.hessian f x : ")
+    assert "starts_with part s : string -> string -> bool\n    Does the string begin" in dpl("doc", "String").stdout
     for words in (("xyzzy",), ("--search", "xyzzy plugh")):
         run = dpl("doc", *words)
         assert (run.returncode, run.stdout) == (1, "") and "xyzzy" in run.stderr
     run = dpl("repl", stdin=":search string -> float option\n:doc nuts\n:doc arange\n:doc xyzzy\n:search\n")
-    assert "String.to_float : " in run.stdout and "Mcmc.nuts : " in run.stdout and "range : " in run.stdout
+    assert (
+        "String.to_float s : " in run.stdout and "Mcmc.nuts s key density " in run.stdout and "range : " in run.stdout
+    )
     assert "there is no `xyzzy`" in run.stderr and "search for what?" in run.stderr

@@ -18,7 +18,8 @@ MEANT = (
     "fun x y z n m i k c a b d g p r f s xs ys ps qs text start last first stop key value map lists otherwise "
     "separator rows columns picture pictures path size weights coefficients logits labels truth log_probabilities "
     "queries keys values heads sees cell state rate factor most patience check method goal loss density mean "
-    "observed expected images mask settings draws data low high chains -> "
+    "observed expected images mask settings draws data low high chains scores penalty bins edges channels words "
+    "vocabulary declared lag -> "
 )
 
 
@@ -86,7 +87,7 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("jnp.linalg.inv 1.0", "Linalg.inverse"),
         ("Math.sqrt 2.0", "sqrt"),
         ("List.fold_left 1", "List.fold"),
-        ("List.lenght 1", "length"),
+        ("List.lenght 1", "List.length"),
         ("Array.of_list 1", "List.to_array"),
         ("Hashtbl.create 1", "Map.empty"),
         ("List.hessian 1", "Ad.hessian"),

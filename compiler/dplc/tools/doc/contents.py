@@ -17,8 +17,9 @@ from dpl.syntax.load import Module, load, load_standard, read, standard_modules
 from dpl.syntax.show import show
 from dpl.types.check import check_all
 from dpl.types.library import library
-from dpl.types.messages.pretty import show_scheme
 from dpl.types.state.env import Exports, Primitive, Value
+
+from dplc.tools.search import heading
 
 EXAMPLE = re.compile(r"^Example: `(.*)` is (.*)\.$", re.MULTILINE)
 SECTION = re.compile(r"^-- -{2,}\s*(.*?)\s*-*$")
@@ -70,7 +71,7 @@ def pages_of(file: Path) -> Iterator[Page]:
 def library_pages() -> Iterator[Page]:
     std = library()
     primitives = [
-        Entry(name, f"{name} : {show_scheme(value.scheme)}", TABLE[value.name].doc, name)
+        Entry(name, heading(name, value.scheme), TABLE[value.name].doc, name)
         for name, value in sorted(std.primitives.values.items())
         if isinstance(value, Primitive)
     ]
@@ -104,7 +105,8 @@ def entries(decl: tree.Decl, exports: Exports) -> Iterator[Entry]:
             for name, value in list(exports.values.items()):
                 if isinstance(value, Value) and decl.span.start <= value.span.start < decl.span.end:
                     written = name if name[0].isalpha() else f"( {name} )"
-                    yield Entry(name, f"{written} : {show_scheme(value.scheme)}", value.doc, name, decl.span.text)
+                    declared = heading(written, value.scheme, value.parameters)
+                    yield Entry(name, declared, value.doc, name, decl.span.text)
         case _:
             pass
 

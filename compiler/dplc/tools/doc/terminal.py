@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import click
 from dpl.syntax.load import standard_modules
 from dpl.types.library import library
-from dpl.types.messages.pretty import show_scheme
 
 from dplc.tools.doc.contents import Page, library_pages
 from dplc.tools.search import Known, known_in, named, near, told
@@ -40,7 +39,7 @@ def found(name: str) -> list[Known]:
 
 
 def described(one: Known) -> str:
-    return f"{one.name} : {show_scheme(one.scheme)}\n{one.doc}".rstrip()
+    return f"{one.heading}\n{one.doc}".rstrip()
 
 
 def as_text(page: Page) -> str:

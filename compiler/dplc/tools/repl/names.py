@@ -11,30 +11,32 @@ from dpl.types.messages.pretty import show_scheme
 from dpl.types.state.env import Entry, Primitive, Value
 
 from dplc.tools.repl.session import Session
-from dplc.tools.search import known_in, named
+from dplc.tools.search import heading, known_in, named
 
 
 def about(session: Session, name: str) -> str | None:
     """The type and the documentation of a name, or what a module offers.  If nothing in scope has the name: what has it
     in modules, or what DPL has for a name of another system.  None if there is nothing."""
     if name in session.types.cx.modules:
-        entries = sorted(session.names(name).items())
-        shown = [(last, entry) for last, entry in entries if is_value(entry) and not last.startswith("_")]
-        return "\n".join(f"{name}.{last} : {type_of(entry)}" for last, entry in shown)
+        return "\n".join(
+            title(f"{name}.{last}", entry)
+            for last, entry in sorted(session.names(name).items())
+            if isinstance(entry, Value | Primitive) and not last.startswith("_")
+        )
     entry = session.entry(name)
     if isinstance(entry, Value | Primitive):
         doc = entry.row.doc if isinstance(entry, Primitive) else entry.doc
-        return told(name, type_of(entry), doc)
+        return told(title(name, entry), doc)
     found = named(name, known_in(session.types.cx.modules)) if name else []
-    return "\n".join(told(one.name, show_scheme(one.scheme), one.doc) for one in found) or None
+    return "\n".join(told(one.heading, one.doc) for one in found) or None
 
 
-def told(name: str, ty: str, doc: str | None) -> str:
-    return f"{name} : {ty}\n{doc}" if doc else f"{name} : {ty}"
+def told(title: str, doc: str | None) -> str:
+    return f"{title}\n{doc}" if doc else title
 
 
-def is_value(entry: Entry | str) -> bool:
-    return isinstance(entry, Value | Primitive)
+def title(name: str, entry: Value | Primitive) -> str:
+    return heading(name, entry.scheme, entry.parameters if isinstance(entry, Value) else ())
 
 
 def type_of(entry: Entry | str) -> str:

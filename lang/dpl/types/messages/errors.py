@@ -16,6 +16,7 @@ from dpl.types.messages.parts import (
     annotated,
     at_the_margin,
     both,
+    by_rows,
     class_labels,
     conversions,
     is_reference,
@@ -38,7 +39,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
     if why is not None and why.answer and clash.kind in ("type", "class", "occurs"):
         return answers(cx, actual, expected, span, why)
     p = printer(cx)
-    shown, wanted = p.type(actual), p.type(expected)
+    shown, wanted = p.type(actual), p.type(of_one_kind(expected, actual) if clash.kind == "size" else expected)
     if clash.kind == "occurs" and answer(cx, p) in (shown, wanted):
         return answers(cx, actual, expected, span, why or Why())
     if why is not None and why.recursive:
@@ -88,7 +89,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
             span,
             note=f"{place} of rank {ranks[0]}, not {ranks[1]}",
             labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
-            helps=annotated(p, actual, expected, shown, labels),
+            helps=by_rows(span, why or Why(), ranks) or annotated(p, actual, expected, shown, labels),
         )
     return cx.fail(
         "E0201",
@@ -99,6 +100,16 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         facts=facts,
         helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected, span),
     )
+
+
+def of_one_kind(expected, actual):
+    """The array type that is expected, with the elements that there are, if any will do: only sizes differ."""
+    (sizes, element), (others, own) = dimensions(expected), dimensions(actual)
+    if type(prune(element)) is not Meta or len(sizes) != len(others):
+        return expected
+    for size in reversed(sizes):
+        own = ty.Arr(own, size)
+    return own
 
 
 def contained(shown: str, wanted: str, name: str) -> tuple[str, ...]:
@@ -150,6 +161,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             wanted, helps = p.type(expected), ("whole numbers:  fill n 0, or  int xs  of an array of floats",)
         else:
             wanted, helps = "an array of floats", ("make floats of the integers:  map float xs",) * (len(sizes) == 1)
+        helps = (why.ways() if why else ()) or helps
         return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=f"{place} {shown}", helps=helps)
     return None
 

@@ -112,7 +112,7 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     a, e = prune(actual), prune(expected)
     kinds = {"list" if type(t) is ty.Con and t.name == "list" else "array" for t in (a, e) if is_sequence(t)}
     if len(kinds) == 2:
-        return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
+        return sequences(a, span)
     if is_reference(a) and not is_reference(e) and type(e) is not Meta:
         return ("the content of a reference:  !r",)
     if is_reference(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
@@ -129,14 +129,21 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
         return () if is_text else (number_of_string(e in NUMBERS and e.name in ty.INTS),)
     if ty.STRING in (a, e) and (phrase(a) or phrase(e) or {a, e} & NUMBERS):
         return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
-    if type(a) is ty.Con and type(e) is ty.Con and not a.args and not e.args:
-        numbers = (*ty.INTS, *ty.FLOATS)
-        if a.name in numbers and e.name in numbers:
-            name = {"i64": "int", "f64": "float"}.get(e.name, e.name)
-            return (f"there are no implicit conversions; write  {name} (...)",)
+    (of, one), (wanted, other) = dimensions(a), dimensions(e)
+    other = prune(other)
+    if len(of) == len(wanted) and prune(one) in NUMBERS and other in NUMBERS and isinstance(other, ty.Con):
+        name = {"i64": "int", "f64": "float"}.get(other.name, other.name)
+        return (f"there are no implicit conversions; write  {name} (...)",)
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
         return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
     return ()
+
+
+def sequences(actual, span: Span | None) -> tuple[str, ...]:
+    """Helps for a list where an array is wanted, and the reverse."""
+    if type(actual) is ty.Arr and actual.size == ty.Size(1) and span and re.match(r"\[(?!for\b)", span.text):
+        return ("a list of one element ends with a semicolon:  [e;]",)
+    return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
 
 
 def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...]) -> tuple[str, ...]:
@@ -147,6 +154,21 @@ def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...
         return (f"rows are made by  fill {outer} (zeros {inner}) , or of the elements of an array by  reshape",)
     said = any(label.text in ANNOTATED for label in labels)
     return (f"its type is  {shown} : annotate that",) if said and "?" not in shown and "-" in shown else ()
+
+
+def by_rows(span: Span, why: Why, ranks: tuple[int, int]) -> tuple[str, ...]:
+    """A help for an argument, at `span`, that has a dimension more or less than its function takes."""
+    found = re.fullmatch(r"argument (\d+) of `([\w.']+)`", why.what)
+    if found is None or why.span is None:
+        return ()
+    before, after = span.source.text[why.span.start : span.start], span.source.text[span.end :]
+    is_whole = before.startswith(found[2]) and len(before) < 40 and "\n" not in before
+    call = before if is_whole else f"{found[2]} {'... ' * (found[1] != '1')}"
+    others = " ..." if re.match(r" +(?!(in|then|else|do|with|and|of)\b)[\w(\[\"]", after) else ""
+    given = span.text if len(span.text) < 30 and "\n" not in span.text else "e"
+    if ranks == (1, 2):
+        return (f"a table of this one row:  {call}[{given}]{others}",)
+    return (f"for each row:  [for row in {given} -> {call}row{others}]",) if ranks[0] == ranks[1] + 1 else ()
 
 
 GROWS = "what grows is a list, which becomes an array in the end:  List.to_array (xs ++ [x;])"

@@ -21,6 +21,7 @@ from dpl.types.state.env import Primitive, Value
 
 NUMBERS = (*ty.INTS, *ty.FLOATS)
 DRAWN = ("Random.uniform", "Random.normal")  # of a key and a count
+WITH_STATE = {"scan": "Array.scan_left", "reduce": "fold"}
 NUMBER = "number"  # a literal: it has any numeric type
 
 
@@ -34,10 +35,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     """A help for a misplaced argument: a tuple for several arguments, or the reverse, or the wrong order."""
     value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
     functions = tree.Fun | term.Lam
-    if name == ":=" and i == 0:
-        return unchanging(value)
-    if name in ("assert", "not"):
-        return f"a condition is put in parentheses:  {name} (a = b)"
+    if known := of_name(name, value, i):
+        return known
     if name in ("diff", "Ad.diff") and i == 1 and kind_given(cx, value) in ("Arr", "Tup"):
         f = written(args[0].value)
         return f"it takes one number; of more:  grad {f} xs ; in a direction:  jvp {f} xs v"
@@ -60,7 +59,16 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     order = exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
-    return order or of_library(cx, name, 2)
+    return order or ("" if given[i] == "Arr" == kind_of(wanted) else of_library(cx, name, 2))
+
+
+def of_name(name: str, value: tree.Expr | term.Term, i: int) -> str:
+    """A help for argument `i` of a function that is often misunderstood."""
+    if name == ":=" and i == 0:
+        return unchanging(value)
+    if name in WITH_STATE and i > 0:
+        return f"a state of another type than the elements:  {WITH_STATE[name]} f start xs"
+    return f"a condition is put in parentheses:  {name} (a = b)" if name in ("assert", "not") else ""
 
 
 def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str) -> str:

@@ -32,7 +32,8 @@ class Group:
 class Value:
     """A name in scope.  `name` is its core name; `group` is set while its own recursive definition is checked.
 
-    `size` is the size that it equals, if it is an int for which one is known."""
+    `size` is the size that it equals, if it is an int for which one is known; `parameters` is what the definition calls
+    its arguments, for documentation."""
 
     name: str
     scheme: Scheme
@@ -41,6 +42,7 @@ class Value:
     size: ty.Size | None = None
     is_global: bool = False
     doc: str = ""
+    parameters: tuple[str, ...] = ()
 
 
 @node

@@ -204,7 +204,7 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         title = f"`{member}` is private to module `{qualifier}`, as its underscore says"
         return cx.fail("E0561", title, span, helps=suggest(member.lstrip("_"), dict.fromkeys(names)))
     ours = renamed(kind, member, "same")
-    near = suggest(member, dict.fromkeys(names))
+    near = suggest(member, (), {member: [f"{qualifier}.{name}" for name in nearest(member, names)]})
     small = member[:1].lower() + member[1:]
     if kind == "constructor" and small in cx.modules[qualifier].values:  # `Nn.Linear`
         ours, names = small, cx.modules[qualifier].values
@@ -218,6 +218,8 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
         way = Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
         way = called_plainly(cx, "value", small, span) if kind == "constructor" and not way.helps else way
+        if kind == "constructor" and names and not near and not any(f" {qualifier}." in help for help in way.helps):
+            way = Way((*way.helps, f"the constructors of `{qualifier}`:  {', '.join(names)}"))
     title = f"module `{qualifier}` has no {kind} `{member}`"
     return cx.fail("E0561", title, span, helps=way.helps or inventory(qualifier, names), edits=way.edits)
 

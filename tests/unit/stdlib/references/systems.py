@@ -133,7 +133,7 @@ def cells() -> tuple[list[str], list]:
         setup.append(f"let {kind.lower()} = {gru if kind == 'GRU' else cell}")
         states = layer(torch.tensor(xs)[:, None])[0][:, 0]
         start = "(zeros 2, zeros 2)" if kind == "LSTM" else "(zeros 2)"
-        call = f"Nn.along (Nn.{kind.lower()}_step {kind.lower()}) {start} xs"
+        call = f"Array.scan_left (Nn.{kind.lower()}_step {kind.lower()}) {start} xs"
         states_only = f"[for (h, _) in {call} -> h]" if kind == "LSTM" else call
         values.append([states_only, states])
         (states**2).sum().backward()
