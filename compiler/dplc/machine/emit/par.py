@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import reduce
 from itertools import accumulate
 from math import prod
+from typing import Any
 
 from dpl.prims.sums import BLOCK
 
@@ -60,7 +61,7 @@ class _Nest:
 
     def __init__(self, e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> None:
         self.e, self.vars = e, variables
-        self.levels = nest(outer)
+        self.levels = nest(outer, with_sums=True)
         self.leaf = self.levels[-1].par
         self.space = [dimension for level in self.levels for dimension in level.par.space]
         given = [(e.one(atom), e.site(level.par.span)) for level in self.levels for _, atom in level.par.space]
@@ -112,8 +113,7 @@ class _Nest:
                     inits += e.value(out.target)
                 case "done" | "last":
                     pass  # such a Par has no loop here: `nothing`
-        types = [expect_type(f.Num, self.values[k][1].ty).name for k in self.floats]
-        self.sums = e.block_sums(types, total) if self.floats else None
+        self.sums = {0: self.sums_at(0)} if self.floats else {}
         alone = self.independent and not (self.row_sums or self.state or e.unit.apart)
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
         parts = in_parts(self.leaf, self.binds) if alone and not self.lanes else None
@@ -123,7 +123,7 @@ class _Nest:
         self.wide = interrupts.is_short(f.Block(tuple(self.binds), ()))  # LLVM may make vectors of the innermost loop
         inits = self.ready(inits, total)
         if self.sums:
-            inits = [*self.sums.START, *inits]
+            inits = [*self.sums[0].START, *inits]
         last = self.loops(inits)
         return self.results(last, total)
 
@@ -193,9 +193,16 @@ class _Nest:
 
     # ---- the loops
 
+    def sums_at(self, level: int) -> Any:
+        """The sums of a level of the nest, none of which is complete."""
+        before = sum(len(one.par.space) for one in self.levels[:level])
+        counts = self.counts[before : before + len(self.levels[level].par.space)]
+        types = [expect_type(f.Num, self.values[k][1].ty).name for k in self.floats]
+        return self.e.block_sums(types, self.e.w.product(counts))
+
     def loops(self, inits: Values) -> Values:
         e, own = self.e, [leaf for types in self.state.values() for leaf in types]
-        self.whole = [*(self.sums.TYPES if self.sums else ()), *own]
+        self.whole = [*(self.sums[0].TYPES if self.sums else ()), *own]
         if self.independent:
             e.groups.append(e.unit.metadata("distinct !{}"))
         last = self.run(0, 0, "0", inits)
@@ -214,7 +221,7 @@ class _Nest:
         if self.lanes and depth + self.lanes.dimensions == len(self.counts):
             return self.tiles(self.lanes, number, depth)
         (index, _), count = par.space[inside], self.counts[depth]
-        last = depth + 1 == len(self.counts)
+        last, end_of_level = depth + 1 == len(self.counts), inside + 1 == len(par.space)
 
         def step(i: str, state: Values) -> Values:
             e.define((index,), [i])
@@ -223,21 +230,21 @@ class _Nest:
                 if self.strips:
                     self.strips.resume(i, self.own_access())
                 return self.point(here, state)
-            if inside + 1 < len(par.space):
+            if not end_of_level:
                 return self.run(level, inside + 1, here, state)
             e.run(self.levels[level].before)
-            state = self.run(level + 1, 0, here, state)
+            state = self.inner(level + 1, here, state)
             e.run(self.levels[level].after)
             return state
 
         mark = self.bordered(index, count, self.mark()) if last else ""
-        if last and self.sums:
-            begin = self.strips.begin if self.strips else lambda first, number: None
-            steps = Steps(step, begin, mark, self.own_access())
+        if end_of_level and self.sums:
+            begin = self.strips.begin if self.strips and last else lambda first, number: None
+            steps = Steps(step, begin, mark, self.own_access() if last else "")
             if depth == 0 and (work := self.work_of_threads(count)) is not None:
-                return self.blocks(self.sums, count, steps, work)
+                return self.blocks(self.sums[level], count, steps, work)
             own = [leaf for types in self.state.values() for leaf in types]
-            return self.sums.run(count, steps, own, state)
+            return self.sums[level].run(count, steps, own, state)
         if last and self.strips:
             return self.in_strips(self.strips, count, depth, lambda i: step(i, []), mark)
         short = not last or (interrupts.is_short(self.leaf.body) and not self.has_rows)
@@ -246,6 +253,15 @@ class _Nest:
             threads.spread(e, par.body, points)
             return []
         return interrupts.count_to(e, count, step, self.whole, state, mark, short)
+
+    def inner(self, level: int, number: str, state: Values) -> Values:
+        """The loops of an inner level: what it adds up, then the state of the others."""
+        if not self.sums:
+            return self.run(level, 0, number, state)
+        self.sums[level] = sums = self.sums_at(level)
+        last = self.run(level, 0, number, [*sums.START, *state])
+        size = len(sums.TYPES)
+        return [*sums.totals(last[:size]), *last[size:]]
 
     def tiles(self, lanes: Lanes, number: str, depth: int) -> Values:
         """The loop over the innermost dimensions, in lanes."""
@@ -406,8 +422,8 @@ class _Nest:
         e = self.e
         totals: dict[int, str] = {}
         if self.sums:
-            size = len(self.sums.TYPES)
-            totals = dict(zip(self.floats, self.sums.totals(last[:size]), strict=True))
+            size = len(self.sums[0].TYPES)
+            totals = dict(zip(self.floats, self.sums[0].totals(last[:size]), strict=True))
             last = last[size:]
         if self.in_rows:
             given = [leaf for k in self.in_rows for leaf in last[self.part(k)]]
