@@ -16,7 +16,7 @@ is computed again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from dpl.node import node
 
@@ -26,8 +26,8 @@ from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.lane_sums import SumLoop
-from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, varying
-from dplc.machine.emit.vectors import vector, vector_type
+from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, is_function, varying
+from dplc.machine.emit.vectors import function, places, vector, vector_type
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
@@ -44,12 +44,6 @@ def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
 
 def num(ty: f.Type) -> str:
     return expect_type(f.Num, ty).name
-
-
-def places(numbers: Iterable[int]) -> str:
-    """The mask of a shuffle."""
-    found = [f"i32 {i}" for i in numbers]
-    return f"<{len(found)} x i32> <{', '.join(found)}>"
 
 
 @node
@@ -91,6 +85,13 @@ class Lanes:
     def size(self) -> int:
         """How many points of the outer one of these a tile has."""
         return self.rows if self.row_count else self.width
+
+    def or_else(self, lanes: Callable[[], Values], points: Callable[[], Values]) -> Values:
+        """Writes the points in lanes; where their sums are vectors otherwise, only if half of the lanes have points."""
+        least = self.width // 2 if self.how.functions else 0
+        if least and not self.count.isdigit():
+            return self.w.choose(self.w.let(f"icmp uge i64 {self.count}, {least}"), (), lanes, points)
+        return lanes() if not least or int(self.count) >= least else points()
 
     def tiles(self) -> str:
         """The number of tiles."""
@@ -321,6 +322,9 @@ class Lanes:
         return self.e.one(bind.vars[0])
 
     def vector(self, var: f.Var, op: f.Op, row: int) -> str:
+        if is_function(op):
+            operands = [self.in_lanes(a, row) for a in op.args]
+            return function(self.w, op.op, num(var.ty), self.width, operands, self.e.unit.vector_bytes)
         if op.op != "index":
             return vector(self.w, op.op, num(op.args[-1].ty), self.width, [self.in_lanes(a, row) for a in op.args])
         array = arrays.array_of(op.args[0].ty, self.e.value(op.args[0]))

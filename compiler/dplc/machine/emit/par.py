@@ -11,7 +11,7 @@ if that is unique.  `rows.py` writes results that are rows, `sums.py` sums.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate
 from math import prod
 from typing import Any
@@ -219,7 +219,11 @@ class _Nest:
                 sums.start_row(number)
                 self.row_base[k] = e.w.mul(number, e.w.product(self.counts[depth:])) if number != "0" else "0"
         if self.lanes and depth + self.lanes.dimensions == len(self.counts):
-            return self.tiles(self.lanes, number, depth)
+            lanes, self.lanes = self.lanes, None
+            tiles = partial(self.tiles, lanes, number, depth)
+            made = lanes.or_else(tiles, partial(self.run, level, inside, number, state))
+            self.lanes = lanes
+            return made
         (index, _), count = par.space[inside], self.counts[depth]
         last, end_of_level = depth + 1 == len(self.counts), inside + 1 == len(par.space)
 

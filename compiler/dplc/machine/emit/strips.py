@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.node import node
-from dpl.prims.elementary import VECTORS
 from dpl.prims.sums import BLOCK, FEW
 
 from dplc.flat import term as f
@@ -22,10 +21,11 @@ from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.interrupts import is_short
-from dplc.machine.emit.lanes import lanes_of
+from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.least_values import with_least_values
-from dplc.machine.emit.varying import FLOATS, varying
+from dplc.machine.emit.varying import FLOATS, is_function, varying
 from dplc.machine.llvm.types import SCALARS, SIZES
+from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 from dplc.passes.simplify.purity import droppable
 
@@ -94,7 +94,7 @@ def is_arithmetic(bind: f.Bind) -> bool:
 
 def has_functions(binds: Sequence[f.Bind]) -> bool:
     """True if there are functions that LLVM makes vectors of."""
-    return any(isinstance(bind.rhs, f.Op) and bind.rhs.op in VECTORS for bind in every(f.Block(tuple(binds), ())))
+    return any(is_function(bind.rhs) for bind in every(f.Block(tuple(binds), ())))
 
 
 class Strips:
@@ -118,11 +118,19 @@ class Strips:
             for k, var in enumerate(self.parts.kept):
                 w.store(SCALARS[num(var)], e.one(var), self.place(k, i))
 
-        if lanes:
+        def in_lanes(lanes: Lanes) -> Values:
             pairs = enumerate(zip(self.parts.kept, self.buffers, strict=True))
             lanes.run(first, {k: Array(var.ty, "null", buffer, (count,)) for k, (var, buffer) in pairs})
-        else:
+            return []
+
+        def one_by_one() -> Values:
             w.repeat(count, point)
+            return []
+
+        if lanes:
+            lanes.or_else(lambda: in_lanes(lanes), one_by_one)
+        else:
+            one_by_one()
         e.env = outer
 
     def resume(self, i: str, mark: str) -> None:

@@ -10,7 +10,7 @@
 
 A Par fits if its points do arithmetic on floats and sum it up in loops that are alike in all points, and what the lanes
 read lies side by side, or is little beside the arithmetic on it.  What can fail must be uniform: then it fails in the
-first point, as it should.
+first point, as it should.  Sums of elementary functions are vectors otherwise, so a few points of these are not worth it.
 
 Guards against NaN (`passes/simplify/nan_guards.py`) can wait: if a NaN that a guard would stop goes on into a result,
 the result is NaN, and is computed again.  What only guards ask for does not matter until then.
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.node import node
+from dpl.prims.elementary import VECTORS
 
 from dplc.flat import term as f
 from dplc.flat.nans import passes_nan
@@ -35,6 +36,7 @@ from dplc.passes.simplify.purity import droppable
 UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
 FLOATS = (f.F32, f.F64)
 GATHERED = 8  # operations, at least, for each read of a step that gathers what does not lie side by side
+FUNCTION = 8  # operations that an elementary function is
 
 
 @node
@@ -49,12 +51,18 @@ class Varying:
     lanes: int
     guards: frozenset[str]
     guarded: frozenset[str]
+    functions: bool  # some sum is of elementary functions, of which LLVM makes vectors otherwise
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
 
     def of_rhs(self, rhs: f.Rhs) -> int:
         return how_in(self.how, rhs)
+
+
+def is_function(rhs: f.Rhs) -> bool:
+    """True for an elementary function that there is for vectors."""
+    return isinstance(rhs, f.Op) and rhs.op in VECTORS
 
 
 def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
@@ -77,7 +85,7 @@ def varying(par: f.Par) -> Varying | None:
     if not pieces or not found.fits(binds, [item for row in pieces.values() for item in row.items]):
         return None
     guards = (found.guards, found.guarded) if found.can_wait else ((), ())
-    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, *map(frozenset, guards))
+    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, *map(frozenset, guards), found.functions)
 
 
 class _Misfit(Exception):
@@ -100,6 +108,7 @@ class _Finder:
         self.guarded: set[str] = set()
         self.asked: set[str] = set()  # conditions on what is guarded
         self.can_wait = True
+        self.functions = False
 
     def fits(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
         if any(x.ty not in FLOATS for x in results):
@@ -194,7 +203,7 @@ class _Finder:
                 whole = rank_of(array.ty) == len(at) and var.ty in FLOATS
                 fits = whole and not self.of(array) and self.places(at)
             case _:
-                fits = op.op in ROWS and var.ty in (*FLOATS, f.BOOL) and not rank_of(var.ty)
+                fits = (op.op in ROWS or is_function(op)) and var.ty in (*FLOATS, f.BOOL) and not rank_of(var.ty)
         if var.ty == f.F64:
             self.lanes = 8
         return fits
@@ -230,7 +239,8 @@ class _Finder:
         self.step, self.gathered = {index.name for index in indices}, 0
         self.block(body)
         varied = [bind for bind in body.binds if any(var.name in self.how for var in bind.vars)]
-        if self.gathered * GATHERED > len(varied):
+        work = sum(FUNCTION if is_function(bind.rhs) else 1 for bind in varied)
+        if self.gathered * GATHERED > work:
             raise _Misfit
         self.step, self.gathered = outer
 
@@ -271,5 +281,6 @@ class _Finder:
         if counts or par.ordered or any(out.kind != "fold" or out.rank or x.ty not in FLOATS for out, x in outs):
             raise _Misfit
         self.steps([index for index, _ in par.space], par.body)
+        self.functions |= any(is_function(bind.rhs) for bind in par.body.binds)
         for var, x in zip(bind.vars, par.body.results, strict=True):
             self.made(var, x, self.of(x))
