@@ -10,7 +10,7 @@
 
 A Par fits if its points do arithmetic on floats and sum it up in loops that are alike in all points, and what the lanes
 read lies side by side, or is little beside the arithmetic on it.  What can fail must be uniform: then it fails in the
-first point, as it should.  Sums of elementary functions are vectors otherwise, so a few points of these are not worth it.
+first point, as it should.  Sums of elementary functions are vectors otherwise, so few points of these are not worth it.
 
 Guards against NaN (`passes/simplify/nan_guards.py`) can wait: if a NaN that a guard would stop goes on into a result,
 the result is NaN, and is computed again.  What only guards ask for does not matter until then.
@@ -84,8 +84,10 @@ def varying(par: f.Par) -> Varying | None:
     found = _Finder(par)
     if not pieces or not found.fits(binds, [item for row in pieces.values() for item in row.items]):
         return None
-    guards = (found.guards, found.guarded) if found.can_wait else ((), ())
-    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, *map(frozenset, guards), found.functions)
+    guards, guarded = map(frozenset, (found.guards, found.guarded) if found.can_wait else ((), ()))
+    return Varying(
+        binds, pieces, found.how, frozenset(found.numbers), found.lanes, guards, guarded, found.functions
+    )  # fmt: skip
 
 
 class _Misfit(Exception):

@@ -1,6 +1,7 @@
 """Rows of the scalar table on vectors of f32 or f64 -> LLVM text.  In each lane the result is that of `maths.py`.
 
-A vector of an elementary function's operands may be longer than those that the machine has a function for: it is halved.
+A vector of an elementary function's operands may be longer than those that the machine has a function for: then it is
+halved.
 """
 
 from __future__ import annotations
