@@ -107,6 +107,12 @@ def _links(bind: f.Bind) -> Iterator[tuple[str, Link]]:
                 if isinstance(var.ty, f.Arr) and (both := _branches((then, other), ends)) is not None:
                     name, link = both
                     yield name, replace(link, after=var.name)
+        case f.For() as loop:  # perhaps without steps
+            for chain in chains(loop):
+                held = set(chain.variables)
+                changes = [op for inner in every(loop.body) for name, op in _changes(inner.rhs) if name in held]
+                for name in names([loop.inits[chain.index]]):
+                    yield name, Link(bind.vars[chain.index].name, chain.variables, tuple(changes), 1, False)
         case rhs:
             for name, op in _changes(rhs):
                 yield name, Link(bind.vars[0].name, (), (op,), 1, True)

@@ -114,7 +114,7 @@ class _Nest:
                 case "done" | "last":
                     pass  # such a Par has no loop here: `nothing`
         self.sums = {0: self.sums_at(0)} if self.floats else {}
-        alone = self.independent and not (self.row_sums or self.state or e.unit.apart)
+        alone = self.may_be_in_lanes()
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
         parts = in_parts(self.leaf, self.binds) if alone and not self.lanes else None
         self.strips = Strips(e, parts) if parts else None
@@ -149,11 +149,20 @@ class _Nest:
         own = {index.name for index, _ in self.leaf.space}
         found = inplace.chains_in(self.leaf.body, [(acc, self.leaf.body.results[k]) for k, acc in accs], own)
         known = {accs[chain.index][0]: chain for chain in found}
-        return {k: chain for k, chain in known.items() if chain.certain or self.is_ready(k)}
+        return {k: chain for k, chain in known.items() if chain.certain or self.is_null(k) or self.is_ready(k)}
+
+    def is_null(self, k: int) -> bool:
+        return isinstance(self.values[k][0].target, f.Const)
 
     def is_ready(self, k: int) -> bool:
         target = self.values[k][0].target
         return target is not None and self.e.is_ready(target)
+
+    def may_be_in_lanes(self) -> bool:
+        """True if points only keep numbers, add them up, and add to arrays that are ready."""
+        adds = {k for k, (out, _) in enumerate(self.values) if out.acc}
+        plain = not (self.has_rows or self.leaf.ordered or self.row_sums or self.e.unit.apart)
+        return plain and self.chains.keys() >= adds >= self.state.keys()
 
     def adds_apart(self) -> bool:
         """True if no two points add to one place: each adds at its own indices only."""
@@ -220,8 +229,8 @@ class _Nest:
                 self.row_base[k] = e.w.mul(number, e.w.product(self.counts[depth:])) if number != "0" else "0"
         if self.lanes and depth + self.lanes.dimensions == len(self.counts):
             lanes, self.lanes = self.lanes, None
-            tiles = partial(self.tiles, lanes, number, depth)
-            made = lanes.or_else(tiles, partial(self.run, level, inside, number, state))
+            tiles = partial(self.tiles, lanes, number, depth, state)
+            made = lanes.or_else(self.whole, tiles, partial(self.run, level, inside, number, state))
             self.lanes = lanes
             return made
         (index, _), count = par.space[inside], self.counts[depth]
@@ -243,6 +252,7 @@ class _Nest:
 
         mark = self.bordered(index, count, self.mark()) if last else ""
         if end_of_level and self.sums:
+            self.define_accs(state[len(self.sums[level].TYPES) :])
             begin = self.strips.begin if self.strips and last else lambda first, number: None
             steps = Steps(step, begin, mark, self.own_access() if last else "")
             if depth == 0 and (work := self.work_of_threads(count)) is not None:
@@ -250,7 +260,9 @@ class _Nest:
             own = [leaf for types in self.state.values() for leaf in types]
             return self.sums[level].run(count, steps, own, state)
         if last and self.strips:
-            return self.in_strips(self.strips, count, depth, lambda i: step(i, []), mark)
+            self.define_accs(state)
+            self.in_strips(self.strips, count, depth, lambda i: step(i, state), mark)
+            return state
         short = not last or (interrupts.is_short(self.leaf.body) and not self.has_rows)
         if depth == 0 and not self.sums and (work := self.work_of_threads(count)) is not None:
             points = threads.Points(count, work, lambda i: step(i, []), short, self.fresh(), mark)
@@ -267,9 +279,10 @@ class _Nest:
         size = len(sums.TYPES)
         return [*sums.totals(last[:size]), *last[size:]]
 
-    def tiles(self, lanes: Lanes, number: str, depth: int) -> Values:
-        """The loop over the innermost dimensions, in lanes."""
+    def tiles(self, lanes: Lanes, number: str, depth: int, state: Values) -> Values:
+        """The loop over the innermost dimensions, in lanes.  The state, arrays that points add to, stays what it is."""
         count = lanes.tiles()
+        self.define_accs(state)
 
         def step(at: str, _: Values | None = None) -> Values:
             lanes.tile(number, at, self.kept)
@@ -278,8 +291,9 @@ class _Nest:
         if depth == 0 and (work := self.work_of_threads(self.counts[0])) is not None:
             points = threads.Points(count, times(work, {(): float(lanes.size)}), step, False, self.fresh())
             threads.spread(self.e, self.levels[0].par.body, points)
-            return []
-        return interrupts.count_to(self.e, count, step, short=False)
+        else:
+            interrupts.count_to(self.e, count, step, short=False)
+        return state
 
     def in_strips(self, strips: Strips, count: str, depth: int, step: Callable[[str], object], mark: Mark) -> Values:
         """The innermost loop, in strips whose points have two parts."""
@@ -371,12 +385,15 @@ class _Nest:
         """The mark of accesses to what this Par makes."""
         return self.e.access(len(self.e.groups) - 1) if self.independent else ""
 
+    def define_accs(self, state: Values) -> None:
+        for k, (out, _) in enumerate(self.values):
+            if out.acc is not None:
+                self.e.define((out.acc,), state[self.part(k)])
+
     def point(self, number: str, state: Values) -> Values:
         """One point: the body, its stores, and the next state, after the numbers to add up."""
         e, w = self.e, self.e.w
-        for k, (out, _) in enumerate(self.values):
-            if out.acc is not None:
-                e.define((out.acc,), state[self.part(k)])
+        self.define_accs(state)
         own = self.own_access()
         e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
         e.wide = self.wide
@@ -387,7 +404,8 @@ class _Nest:
             start = w.element(array.data, number, array.size * len(items))
             for i, atom in enumerate(items):
                 e.put(array.elem, e.value(atom), w.at(start, i * array.size), own)
-        made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept}
+        in_first = {k for k, (out, _) in enumerate(self.values) if self.strips and out.acc}
+        made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept and k not in in_first}
         for k, sums in self.row_sums.items():
             place = number if self.row_base[k] == "0" else w.let(f"sub i64 {number}, {self.row_base[k]}")
             self.add_to_row(sums.rows, place, made[k][0], own)
@@ -399,7 +417,7 @@ class _Nest:
                 case "keep":
                     after += placed[k]
                 case "add":
-                    after += made[k]
+                    after += made.get(k, old)
                 case _:
                     plus = "fadd" if f.is_float(self.values[k][1].ty) else "add"
                     after.append(w.let(f"{plus} {types[0]} {old[0]}, {made[k][0]}"))
