@@ -132,12 +132,12 @@ class Memory:
             nothing = f"splat ({leaf} {number(-0.0, ty)})"
             vector = w.let(f"select {vector_type('bool', width)} {self.mask}, {t} {vector}, {t} {nothing}")
         while width > 1:
-            t, width = vector_type(ty, width), width // 2
+            width //= 2
             half = vector_type(ty, width)
             low, high = [w.let(f"shufflevector {t} {vector}, {t} poison, {places(range(k, k + width))}")
                          for k in (0, width)]  # fmt: skip
-            vector = w.let(f"fadd {half} {low}, {high}")
-        total = w.let(f"extractelement {half} {vector}, i64 0")
+            t, vector = half, w.let(f"fadd {half} {low}, {high}")
+        total = w.let(f"extractelement {t} {vector}, i64 0")
         before = w.let(f"load {leaf}, ptr {at}, align {align}")
         w.do(f"store {leaf} {w.let(f'fadd {leaf} {before}, {total}')}, ptr {at}, align {align}")
 

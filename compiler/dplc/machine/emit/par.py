@@ -149,10 +149,7 @@ class _Nest:
         own = {index.name for index, _ in self.leaf.space}
         found = inplace.chains_in(self.leaf.body, [(acc, self.leaf.body.results[k]) for k, acc in accs], own)
         known = {accs[chain.index][0]: chain for chain in found}
-        return {k: chain for k, chain in known.items() if chain.certain or self.is_null(k) or self.is_ready(k)}
-
-    def is_null(self, k: int) -> bool:
-        return isinstance(self.values[k][0].target, f.Const)
+        return {k: chain for k, chain in known.items() if chain.certain or self.is_ready(k)}
 
     def is_ready(self, k: int) -> bool:
         target = self.values[k][0].target

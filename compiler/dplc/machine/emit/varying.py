@@ -120,7 +120,7 @@ class _Finder:
         self.functions = False
         self.accs = {out.acc.name for out in par.outs if out.acc}
         self.kept: set[str] = set()  # arrays of what the steps of a loop keep, and tuples of these
-        self.results = [x.name for x, out in zip(par.body.results, par.outs, strict=True) if out.acc]
+        self.results = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.acc]
 
     def fits(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
         if any(x.ty not in FLOATS for x in results):
@@ -129,7 +129,7 @@ class _Finder:
             self.block(f.Block(tuple(binds), tuple(results)))
         except _Misfit:
             return False
-        return self.sums > 0 and self.accs.issuperset(self.results)
+        return self.sums > 0 and all(map(self.is_acc, self.results))
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM

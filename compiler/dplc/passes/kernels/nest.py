@@ -62,7 +62,8 @@ def kept_alike(outer: f.Par, inner: f.Par, with_sums: bool) -> bool:
     """True if what the inner Par keeps the outer one keeps, and what it adds up the outer one adds up."""
     pairs = list(zip(outer.outs, inner.outs, strict=True))
     kept = [one.kind == other.kind == "keep" for one, other in pairs]
-    sums = [one == other == f.Out("fold") and f.is_float(x.ty) for (one, other), x in zip(pairs, inner.body.results)]
+    sums = [one == other == f.Out("fold") and f.is_float(x.ty)
+            for (one, other), x in zip(pairs, inner.body.results, strict=True)]  # fmt: skip
     if all(kept) or not with_sums:
         return all(kept)
     return any(kept) and all(map(or_, kept, sums)) and is_large(outer) and is_large(inner)
@@ -70,8 +71,8 @@ def kept_alike(outer: f.Par, inner: f.Par, with_sums: bool) -> bool:
 
 def is_large(par: f.Par) -> bool:
     """False if its points are known to be so few that numbers are added in order."""
-    counts = [count.value for _, count in par.space if isinstance(count, f.Const)]
-    return len(counts) < len(par.space) or prod(map(int, counts)) >= FEW
+    counts = [count.value for _, count in par.space if isinstance(count, f.Const) and isinstance(count.value, int)]
+    return len(counts) < len(par.space) or prod(counts) >= FEW
 
 
 def handed(outer: f.Par, inner: f.Par) -> f.Par:

@@ -36,10 +36,12 @@ def upwards(loop: f.For, affine: Affine) -> f.For:
     """The loop over i, if its index is used for i = n - 1 - index only."""
     body, own = loop.body, loop.index.name
     using = [bind for bind in body.binds if own in rhs_mentions(bind.rhs)]
-    match using:
-        case [f.Bind((index,), f.Op("sub", (top, f.Var(name)))) as bind] if name == own and top != loop.index:
-            last = combined(affine.sum(loop.count), {ONE: 1}, -1)
-            if affine.sum(top) == last and own not in mentions(f.Block((), body.results)):
-                rest = with_binds(body, [one for one in body.binds if one is not bind])
-                return replace(loop, index=index, body=rest)
-    return loop
+    if len(using) != 1 or own in mentions(f.Block((), body.results)):
+        return loop
+    last = combined(affine.sum(loop.count), {ONE: 1}, -1)
+    match using[0]:
+        case f.Bind((index,), f.Op("sub", (top, f.Var(name)))) if name == own and affine.sum(top) == last:
+            rest = with_binds(body, [bind for bind in body.binds if bind is not using[0]])
+            return replace(loop, index=index, body=rest)
+        case _:
+            return loop
