@@ -35,6 +35,7 @@ from dplc.ad.tangents.symbolic_zeros import (
 )
 from dplc.flat import term as f
 from dplc.flat.dims import inside
+from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import of_rank, rank_of
 from dplc.flat.walk import every
@@ -350,6 +351,7 @@ class Build:
         results = zip(self.rhs.body.results, self.bind.vars, strict=True)
         arrays = {r.name: var for r, var in results if isinstance(r, f.Var)}
         body = self.body.finish(body, index, (), {index.name}, arrays, self.regular)
+        self.reverse.lengths |= {array.name: (self.rhs.count, *self.dims(var)) for var, array in self.body.apart}
         inits, states = tuple(inner.inits()), tuple(inner.states())
         loop = f.For(index, self.rhs.count, states, inits, body)
         inner.close(scope.b.bind([i.ty for i in inits], loop, "c"), self.rhs.count)
@@ -361,10 +363,14 @@ class Build:
         if isinstance(var.ty, f.Num):
             return True
         made = self.reverse.makers.get(var.name)
-        if not isinstance(var.ty, f.Arr) or made is None:
+        if not isinstance(var.ty, f.Arr) or (var.name not in self.reverse.lengths and not (made and solid(made.rhs))):
             return False
-        dims = [self.reverse.sizes.of(var, k) for k in range(var.ty.rank)]
-        return solid(made.rhs) and not any(dim is None or inside(dim, self.rhs) for dim in dims)
+        return not any(dim is None or inside(dim, self.rhs) for dim in self.dims(var))
+
+    def dims(self, var: f.Var) -> tuple[Dim | None, ...]:
+        """The dimensions of what points keep."""
+        known = self.reverse.lengths.get(var.name)
+        return known or tuple([self.reverse.sizes.of(var, k) for k in range(rank_of(var.ty))])
 
     def forward(self) -> list[f.Bind]:
         binds, array, apart = self.tape.forward(), self.body.array, self.body.apart

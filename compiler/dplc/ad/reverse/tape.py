@@ -133,6 +133,7 @@ class Reverse:
         self.changing: set[str] = set()  # arrays that are updated
         self.kept: set[str] = set()  # variables that are kept
         self.makers: dict[str, f.Bind] = {}  # the bindings of variables
+        self.lengths: dict[str, tuple[Dim | None, ...]] = {}  # of arrays in which comprehensions keep numbers and rows
         self.sources: dict[Node, Node | None] = {}  # leaf of a tuple -> the same leaf of an item
         self.views: dict[str, f.Op] = {}  # rows and slices, of arrays that were only read since
         self.overwritten = Overwritten()

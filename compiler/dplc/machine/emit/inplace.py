@@ -5,7 +5,7 @@
 `update` would check at each step whether the array is unique (and `acc_index`, whether it is null).  An array that is
 unique stays so as long as the body only reads elements of it, changes it and yields it.  So the check is done before
 the first step; the steps are plain stores, which LLVM can vectorise.  Straight code that changes one array many times
-checks it once.
+checks it once.  A loop inside counts as a change, though it may have no steps.
 
     a = for i < n state (s = a0) { t = if g { u = update s v i; yield u } else { yield s }; yield t }
 
@@ -107,6 +107,12 @@ def _links(bind: f.Bind) -> Iterator[tuple[str, Link]]:
                 if isinstance(var.ty, f.Arr) and (both := _branches((then, other), ends)) is not None:
                     name, link = both
                     yield name, replace(link, after=var.name)
+        case f.For() as loop:
+            for chain in chains(loop):
+                held = set(chain.variables)
+                changes = [op for inner in every(loop.body) for name, op in _changes(inner.rhs) if name in held]
+                for name in names([loop.inits[chain.index]]):
+                    yield name, Link(bind.vars[chain.index].name, chain.variables, tuple(changes), 1, chain.certain)
         case rhs:
             for name, op in _changes(rhs):
                 yield name, Link(bind.vars[0].name, (), (op,), 1, True)

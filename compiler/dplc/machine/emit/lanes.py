@@ -16,7 +16,7 @@ is computed again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from dpl.node import node
 
@@ -25,9 +25,10 @@ from dplc.flat.walk import rhs_mentions
 from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.lane_memory import Memory, splat
 from dplc.machine.emit.lane_sums import SumLoop
-from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, varying
-from dplc.machine.emit.vectors import vector, vector_type
+from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, is_function, varying
+from dplc.machine.emit.vectors import function, vector, vector_type
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
@@ -46,12 +47,6 @@ def num(ty: f.Type) -> str:
     return expect_type(f.Num, ty).name
 
 
-def places(numbers: Iterable[int]) -> str:
-    """The mask of a shuffle."""
-    found = [f"i32 {i}" for i in numbers]
-    return f"<{len(found)} x i32> <{', '.join(found)}>"
-
-
 @node
 class Term:
     """A row of what a sum adds up, with its LLVM type."""
@@ -61,23 +56,26 @@ class Term:
     type: str
 
 
-class Lanes:
+class Lanes(Memory):
     """A Par whose points are written in lanes.  `parts` has the values of varying variables: one for each row if they
     vary by rows."""
 
     def __init__(self, e: BodyEmitter, par: f.Par, how: Varying, counts: Sequence[str]) -> None:
-        self.e, self.w, self.par, self.how = e, e.w, par, how
+        super().__init__(e, how.lanes)
+        self.par, self.how = par, how
         self.count = counts[-1]
         self.row_count = counts[-2] if len(counts) > 1 else ""
         self.rows = self.how_many_rows()
-        self.width = how.lanes
         self.parts: dict[str, Values] = {}
         self.base = "0"  # the number of the first point of the innermost dimension
-        self.mask = ""
+        self.rooms: dict[str, list[Array]] = {}  # for what the steps of a loop keep
+        self.steps: dict[str, tuple[list[Array], str]] = {}  # what was kept, by the number of the step
         self.quick = True  # without guards
 
     def how_many_rows(self) -> int:
-        """Fewer where there are several sums, as each row has its own in registers."""
+        """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays."""
+        if self.how.accs:
+            return 1
         sums = sum(len(bind.vars) for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For))
         least = int(self.row_count) if self.row_count.isdigit() else ROWS
         return max(1, min(ROWS // max(sums, 1), least)) if self.row_count else 1
@@ -91,6 +89,14 @@ class Lanes:
     def size(self) -> int:
         """How many points of the outer one of these a tile has."""
         return self.rows if self.row_count else self.width
+
+    def or_else(self, types: Sequence[str], lanes: Callable[[], Values], points: Callable[[], Values]) -> Values:
+        """Writes the points in lanes; where their sums are vectors otherwise, only if half of the lanes have points.
+        Both give values of these types."""
+        least = self.width // 2 if self.how.functions else 0
+        if least and not self.count.isdigit():
+            return self.w.choose(self.w.let(f"icmp uge i64 {self.count}, {least}"), types, lanes, points)
+        return lanes() if not least or int(self.count) >= least else points()
 
     def tiles(self) -> str:
         """The number of tiles."""
@@ -165,7 +171,7 @@ class Lanes:
         """The mask of the first lanes."""
         w, lanes = self.w, range(self.width)
         places = f"<{', '.join(f'i32 {i}' for i in lanes)}>"
-        most = self.splat("i32", w.let(f"trunc i64 {count} to i32"))
+        most = splat(w, self.width, "i32", w.let(f"trunc i64 {count} to i32"))
         return w.let(f"icmp ult <{self.width} x i32> {places}, {most}")
 
     def points(self, lane: str, starts: Values, kept: dict[int, Array]) -> Values:
@@ -189,62 +195,6 @@ class Lanes:
         bits = w.let(f"bitcast {flags} {odd} to i{self.width}")
         return [w.let(f"icmp ne i{self.width} {bits}, 0")]
 
-    # ---- memory
-
-    def store(self, ty: str, values: Values, at: str, align: int) -> None:
-        """Stores the rows of the points that lie one after the other; `values` are the columns."""
-        count = self.width * len(values)
-        t, value = vector_type(ty, count), self.in_rows(ty, values)
-        if not self.mask:
-            self.w.do(f"store {t} {value}, ptr {at}, align {align}")
-            return
-        mask, flags = self.mask, vector_type("bool", self.width)
-        if count > self.width:
-            several = places(i // len(values) for i in range(count))
-            mask = self.w.let(f"shufflevector {flags} {mask}, {flags} poison, {several}")
-        given = f"{t} {value}, ptr {at}, i32 {align}, <{count} x i1> {mask}"
-        self.w.do(f"call void @llvm.masked.store.v{count}{ty}.p0({given})")
-
-    def in_rows(self, ty: str, values: Values) -> str:
-        """One vector of all columns, row by row."""
-        size, joined, w = self.width, list(values), self.w
-        if len(values) == 1:
-            return values[0]
-        while len(joined) > 1:
-            joined += ["poison"] * (len(joined) % 2)
-            t, pairs = vector_type(ty, size), zip(joined[::2], joined[1::2], strict=True)
-            joined = [w.let(f"shufflevector {t} {a}, {t} {b}, {places(range(2 * size))}") for a, b in pairs]
-            size *= 2
-        t, order = vector_type(ty, size), [k * self.width + i for i in range(self.width) for k in range(len(values))]
-        return w.let(f"shufflevector {t} {joined[0]}, {t} poison, {places(order)}")
-
-    def load(self, ty: str, at: str, align: int) -> str:
-        t = vector_type(ty, self.width)
-        if not self.mask:
-            return self.w.let(f"load {t}, ptr {at}, align {align}")
-        given = f"ptr {at}, i32 {align}, {self.chosen()}, {t} zeroinitializer"
-        return self.w.let(f"call {t} @llvm.masked.load.v{self.width}{ty}.p0({given})")
-
-    def gather(self, ty: str, at: str, stride: str, align: int) -> str:
-        """What lies `stride` elements apart: loads one by one, as processors that gather are no faster."""
-        w, t = self.w, vector_type(ty, self.width)
-        if not self.mask:
-            made, leaf = "poison", SCALARS[ty]
-            for i in range(self.width):
-                place = w.let(f"getelementptr inbounds {leaf}, ptr {at}, i64 {w.let(f'mul i64 {stride}, {i}')}")
-                one = w.let(f"load {leaf}, ptr {place}, align {align}")
-                made = w.let(f"insertelement {t} {made}, {leaf} {one}, i64 {i}")
-            return made
-        numbers = f"<{', '.join(f'i64 {i}' for i in range(self.width))}>"
-        apart = w.let(f"mul <{self.width} x i64> {numbers}, {self.splat('i64', stride)}")
-        each = w.let(f"getelementptr inbounds {SCALARS[ty]}, ptr {at}, <{self.width} x i64> {apart}")
-        given = f"<{self.width} x ptr> {each}, i32 {align}, {self.chosen()}, {t} zeroinitializer"
-        return w.let(f"call {t} @llvm.masked.gather.v{self.width}{ty}.v{self.width}p0({given})")
-
-    def chosen(self) -> str:
-        """The mask, with its type."""
-        return f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
-
     # ---- operands
 
     def varies(self, atom: f.Atom, bit: int) -> bool:
@@ -260,14 +210,7 @@ class Lanes:
     def in_lanes(self, atom: f.Atom, row: int) -> str:
         """The vector of a number's values in a row."""
         (value,) = self.of_row(atom, row)
-        return value if self.varies(atom, BY_LANE) else self.splat(SCALARS[num(atom.ty)], value)
-
-    def splat(self, leaf: str, value: str) -> str:
-        if not value.startswith("%"):
-            return f"splat ({leaf} {value})"
-        t = f"<{self.width} x {leaf}>"
-        one = self.w.let(f"insertelement {t} poison, {leaf} {value}, i64 0")
-        return self.w.let(f"shufflevector {t} {one}, {t} poison, <{self.width} x i32> zeroinitializer")
+        return value if self.varies(atom, BY_LANE) else splat(self.w, self.width, SCALARS[num(atom.ty)], value)
 
     # ---- bindings
 
@@ -276,6 +219,8 @@ class Lanes:
             how = self.how.of_rhs(bind.rhs)
             rows = range(self.rows if how & BY_ROW else 1)
             match bind.rhs:
+                case _ if self.in_memory(bind):
+                    pass
                 case _ if not how:
                     self.e.run([bind])
                 case f.Par() as par:
@@ -290,6 +235,24 @@ class Lanes:
                     self.parts[bind.vars[0].name] = [self.vector(bind.vars[0], op, row) for row in rows]
                 case rhs:
                     self.parts[bind.vars[0].name] = [self.scalar(bind, set(rhs_mentions(rhs)), row) for row in rows]
+
+    def in_memory(self, bind: f.Bind) -> bool:
+        """Writes what is added to arrays, and what steps have kept; False for other bindings."""
+        match bind.rhs:
+            case f.Op("acc_index", (f.Var(name), *_)) as op if name in self.how.accs:
+                self.addition(bind.vars[0], op)
+            case f.For() as loop if self.how.adds(loop):
+                self.loop(bind.vars, loop)
+            case f.Op("index", (f.Var(name), step)) if name in self.rooms:
+                self.steps[bind.vars[0].name] = self.rooms[name], self.e.one(step)
+            case f.TupGet(f.Var(name), k) if name in self.steps:
+                rooms, step = self.steps[name]
+                self.parts[bind.vars[0].name] = [self.kept(rooms[k], step)]
+            case f.Op("drop", (f.Var(name),)) if name in self.rooms:
+                self.release(self.rooms[name])
+            case _:
+                return False
+        return True
 
     def branch(self, variables: tuple[f.Var, ...], branch: f.If, rows: range) -> None:
         """Writes a branch as a selection; a guard that can wait as what it guards."""
@@ -321,6 +284,9 @@ class Lanes:
         return self.e.one(bind.vars[0])
 
     def vector(self, var: f.Var, op: f.Op, row: int) -> str:
+        if is_function(op):
+            operands = [self.in_lanes(a, row) for a in op.args]
+            return function(self.w, op.op, num(var.ty), self.width, operands, self.e.unit.vector_bytes)
         if op.op != "index":
             return vector(self.w, op.op, num(op.args[-1].ty), self.width, [self.in_lanes(a, row) for a in op.args])
         array = arrays.array_of(op.args[0].ty, self.e.value(op.args[0]))
@@ -329,6 +295,14 @@ class Lanes:
         if k + 1 == len(array.dims):
             return self.load(num(var.ty), at, array.size)
         return self.gather(num(var.ty), at, self.w.product(array.dims[k + 1 :]), array.size)
+
+    def addition(self, var: f.Var, op: f.Op) -> None:
+        """Adds a number of each point to an array."""
+        acc, value, *rest = op.args
+        array, at = arrays.array_of(acc.ty, self.e.value(acc)), rest[op.attr("rank") :]
+        by_lane = next((k for k, i in enumerate(at) if self.varies(i, BY_LANE)), None)
+        self.add_at(array, [self.of_row(i, 0)[0] for i in at], by_lane, self.in_lanes(value, 0))
+        self.e.define((var,), array.values)
 
     # ---- loops
 
@@ -353,23 +327,35 @@ class Lanes:
             made = made[rows:]
 
     def loop(self, variables: tuple[f.Var, ...], loop: f.For) -> None:
-        """Writes a loop in order."""
-        e, pairs = self.e, list(zip(loop.state, loop.inits, loop.body.results, strict=True))
-        starts = [term for var, init, _ in pairs for term in self.term_of(var, init)]
-        ends = [term for var, _, result in pairs for term in self.term_of(var, result)]
+        """Writes a loop in order, which hands on what it adds to."""
+        e, count, size = self.e, self.e.one(loop.count), len(loop.state)
+        triples = list(zip(loop.state, variables, loop.inits, loop.body.results, strict=False))
+        same = [(inside, after, e.value(init)) for inside, after, init, _ in triples if inside.name in self.how.accs]
+        pairs = [one for one in triples if one[0].name not in self.how.accs]
+        starts = [term for var, _, init, _ in pairs for term in self.term_of(var, init)]
+        ends = [term for var, _, _, result in pairs for term in self.term_of(var, result)]
+        rooms = [self.room_for(expect_type(f.Num, x.ty), count) for x in loop.body.results[size:]]
 
         def step(i: str, state: Values) -> Values:
             outer, e.env = e.env, dict(e.env)
             e.define((loop.index,), [i])
-            self.define(loop.state, state)
+            for inside, _, values in same:
+                e.define((inside,), values)
+            self.define([var for var, *_ in pairs], state)
             self.binds(loop.body.binds)
+            for room, x in zip(rooms, loop.body.results[size:], strict=True):
+                self.keep(room, i, self.in_lanes(x, 0))
             after = self.terms(ends)
             e.env = outer
             return after
 
-        count, types, short = e.one(loop.count), [term.type for term in starts], interrupts.is_short(loop.body)
+        types, short = [term.type for term in starts], interrupts.is_short(loop.body)
         made = interrupts.count_to(e, count, step, types, self.terms(starts), short=short)
-        self.define(variables, made)
+        self.define([after for _, after, *_ in pairs], made)
+        for _, after, values in same:
+            e.define((after,), values)
+        if rooms:
+            self.rooms[variables[-1].name] = rooms
 
     def sums(self, variables: tuple[f.Var, ...], par: f.Par) -> None:
         """Writes sums that vary: each row has its own, and they are vectors if they vary by lanes."""

@@ -11,9 +11,10 @@ if that is unique.  `rows.py` writes results that are rows, `sums.py` sums.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate
 from math import prod
+from typing import Any
 
 from dpl.prims.sums import BLOCK
 
@@ -60,7 +61,7 @@ class _Nest:
 
     def __init__(self, e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> None:
         self.e, self.vars = e, variables
-        self.levels = nest(outer)
+        self.levels = nest(outer, with_sums=True)
         self.leaf = self.levels[-1].par
         self.space = [dimension for level in self.levels for dimension in level.par.space]
         given = [(e.one(atom), e.site(level.par.span)) for level in self.levels for _, atom in level.par.space]
@@ -112,9 +113,8 @@ class _Nest:
                     inits += e.value(out.target)
                 case "done" | "last":
                     pass  # such a Par has no loop here: `nothing`
-        types = [expect_type(f.Num, self.values[k][1].ty).name for k in self.floats]
-        self.sums = e.block_sums(types, total) if self.floats else None
-        alone = self.independent and not (self.row_sums or self.state or e.unit.apart)
+        self.sums = {0: self.sums_at(0)} if self.floats else {}
+        alone = self.may_be_in_lanes()
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
         parts = in_parts(self.leaf, self.binds) if alone and not self.lanes else None
         self.strips = Strips(e, parts) if parts else None
@@ -123,7 +123,7 @@ class _Nest:
         self.wide = interrupts.is_short(f.Block(tuple(self.binds), ()))  # LLVM may make vectors of the innermost loop
         inits = self.ready(inits, total)
         if self.sums:
-            inits = [*self.sums.START, *inits]
+            inits = [*self.sums[0].START, *inits]
         last = self.loops(inits)
         return self.results(last, total)
 
@@ -154,6 +154,12 @@ class _Nest:
     def is_ready(self, k: int) -> bool:
         target = self.values[k][0].target
         return target is not None and self.e.is_ready(target)
+
+    def may_be_in_lanes(self) -> bool:
+        """True if points only keep numbers, add them up, and add to arrays that are ready."""
+        adds = {k for k, (out, _) in enumerate(self.values) if out.acc}
+        plain = not (self.has_rows or self.leaf.ordered or self.row_sums or self.e.unit.apart)
+        return plain and self.chains.keys() >= adds >= self.state.keys()
 
     def adds_apart(self) -> bool:
         """True if no two points add to one place: each adds at its own indices only."""
@@ -193,9 +199,16 @@ class _Nest:
 
     # ---- the loops
 
+    def sums_at(self, level: int) -> Any:
+        """The sums of a level of the nest, none of which is complete."""
+        before = sum(len(one.par.space) for one in self.levels[:level])
+        counts = self.counts[before : before + len(self.levels[level].par.space)]
+        types = [expect_type(f.Num, self.values[k][1].ty).name for k in self.floats]
+        return self.e.block_sums(types, self.e.w.product(counts))
+
     def loops(self, inits: Values) -> Values:
         e, own = self.e, [leaf for types in self.state.values() for leaf in types]
-        self.whole = [*(self.sums.TYPES if self.sums else ()), *own]
+        self.whole = [*(self.sums[0].TYPES if self.sums else ()), *own]
         if self.independent:
             e.groups.append(e.unit.metadata("distinct !{}"))
         last = self.run(0, 0, "0", inits)
@@ -212,9 +225,13 @@ class _Nest:
                 sums.start_row(number)
                 self.row_base[k] = e.w.mul(number, e.w.product(self.counts[depth:])) if number != "0" else "0"
         if self.lanes and depth + self.lanes.dimensions == len(self.counts):
-            return self.tiles(self.lanes, number, depth)
+            lanes, self.lanes = self.lanes, None
+            tiles = partial(self.tiles, lanes, number, depth, state)
+            made = lanes.or_else(self.whole, tiles, partial(self.run, level, inside, number, state))
+            self.lanes = lanes
+            return made
         (index, _), count = par.space[inside], self.counts[depth]
-        last = depth + 1 == len(self.counts)
+        last, end_of_level = depth + 1 == len(self.counts), inside + 1 == len(par.space)
 
         def step(i: str, state: Values) -> Values:
             e.define((index,), [i])
@@ -223,23 +240,26 @@ class _Nest:
                 if self.strips:
                     self.strips.resume(i, self.own_access())
                 return self.point(here, state)
-            if inside + 1 < len(par.space):
+            if not end_of_level:
                 return self.run(level, inside + 1, here, state)
             e.run(self.levels[level].before)
-            state = self.run(level + 1, 0, here, state)
+            state = self.inner(level + 1, here, state)
             e.run(self.levels[level].after)
             return state
 
         mark = self.bordered(index, count, self.mark()) if last else ""
-        if last and self.sums:
-            begin = self.strips.begin if self.strips else lambda first, number: None
-            steps = Steps(step, begin, mark, self.own_access())
+        if end_of_level and self.sums:
+            self.define_accs(state[len(self.sums[level].TYPES) :])
+            begin = self.strips.begin if self.strips and last else lambda first, number: None
+            steps = Steps(step, begin, mark, self.own_access() if last else "")
             if depth == 0 and (work := self.work_of_threads(count)) is not None:
-                return self.blocks(self.sums, count, steps, work)
+                return self.blocks(self.sums[level], count, steps, work)
             own = [leaf for types in self.state.values() for leaf in types]
-            return self.sums.run(count, steps, own, state)
+            return self.sums[level].run(count, steps, own, state)
         if last and self.strips:
-            return self.in_strips(self.strips, count, depth, lambda i: step(i, []), mark)
+            self.define_accs(state)
+            self.in_strips(self.strips, count, depth, lambda i: step(i, state), mark)
+            return state
         short = not last or (interrupts.is_short(self.leaf.body) and not self.has_rows)
         if depth == 0 and not self.sums and (work := self.work_of_threads(count)) is not None:
             points = threads.Points(count, work, lambda i: step(i, []), short, self.fresh(), mark)
@@ -247,9 +267,19 @@ class _Nest:
             return []
         return interrupts.count_to(e, count, step, self.whole, state, mark, short)
 
-    def tiles(self, lanes: Lanes, number: str, depth: int) -> Values:
-        """The loop over the innermost dimensions, in lanes."""
+    def inner(self, level: int, number: str, state: Values) -> Values:
+        """The loops of an inner level: what it adds up, then the state of the others."""
+        if not self.sums:
+            return self.run(level, 0, number, state)
+        self.sums[level] = sums = self.sums_at(level)
+        last = self.run(level, 0, number, [*sums.START, *state])
+        size = len(sums.TYPES)
+        return [*sums.totals(last[:size]), *last[size:]]
+
+    def tiles(self, lanes: Lanes, number: str, depth: int, state: Values) -> Values:
+        """The loop over the innermost dimensions, in lanes.  The state, arrays that points add to, stays what it is."""
         count = lanes.tiles()
+        self.define_accs(state)
 
         def step(at: str, _: Values | None = None) -> Values:
             lanes.tile(number, at, self.kept)
@@ -258,8 +288,9 @@ class _Nest:
         if depth == 0 and (work := self.work_of_threads(self.counts[0])) is not None:
             points = threads.Points(count, times(work, {(): float(lanes.size)}), step, False, self.fresh())
             threads.spread(self.e, self.levels[0].par.body, points)
-            return []
-        return interrupts.count_to(self.e, count, step, short=False)
+        else:
+            interrupts.count_to(self.e, count, step, short=False)
+        return state
 
     def in_strips(self, strips: Strips, count: str, depth: int, step: Callable[[str], object], mark: Mark) -> Values:
         """The innermost loop, in strips whose points have two parts."""
@@ -351,12 +382,15 @@ class _Nest:
         """The mark of accesses to what this Par makes."""
         return self.e.access(len(self.e.groups) - 1) if self.independent else ""
 
+    def define_accs(self, state: Values) -> None:
+        for k, (out, _) in enumerate(self.values):
+            if out.acc is not None:
+                self.e.define((out.acc,), state[self.part(k)])
+
     def point(self, number: str, state: Values) -> Values:
         """One point: the body, its stores, and the next state, after the numbers to add up."""
         e, w = self.e, self.e.w
-        for k, (out, _) in enumerate(self.values):
-            if out.acc is not None:
-                e.define((out.acc,), state[self.part(k)])
+        self.define_accs(state)
         own = self.own_access()
         e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
         e.wide = self.wide
@@ -367,7 +401,8 @@ class _Nest:
             start = w.element(array.data, number, array.size * len(items))
             for i, atom in enumerate(items):
                 e.put(array.elem, e.value(atom), w.at(start, i * array.size), own)
-        made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept}
+        in_first = {k for k, (out, _) in enumerate(self.values) if self.strips and out.acc}
+        made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept and k not in in_first}
         for k, sums in self.row_sums.items():
             place = number if self.row_base[k] == "0" else w.let(f"sub i64 {number}, {self.row_base[k]}")
             self.add_to_row(sums.rows, place, made[k][0], own)
@@ -379,7 +414,7 @@ class _Nest:
                 case "keep":
                     after += placed[k]
                 case "add":
-                    after += made[k]
+                    after += made.get(k, old)
                 case _:
                     plus = "fadd" if f.is_float(self.values[k][1].ty) else "add"
                     after.append(w.let(f"{plus} {types[0]} {old[0]}, {made[k][0]}"))
@@ -406,8 +441,8 @@ class _Nest:
         e = self.e
         totals: dict[int, str] = {}
         if self.sums:
-            size = len(self.sums.TYPES)
-            totals = dict(zip(self.floats, self.sums.totals(last[:size]), strict=True))
+            size = len(self.sums[0].TYPES)
+            totals = dict(zip(self.floats, self.sums[0].totals(last[:size]), strict=True))
             last = last[size:]
         if self.in_rows:
             given = [leaf for k in self.in_rows for leaf in last[self.part(k)]]

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.node import node
-from dpl.prims.elementary import VECTORS
 from dpl.prims.sums import BLOCK, FEW
 
 from dplc.flat import term as f
@@ -22,10 +21,11 @@ from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.interrupts import is_short
-from dplc.machine.emit.lanes import lanes_of
+from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.least_values import with_least_values
-from dplc.machine.emit.varying import FLOATS, varying
+from dplc.machine.emit.varying import FLOATS, is_function, varying
 from dplc.machine.llvm.types import SCALARS, SIZES
+from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 from dplc.passes.simplify.purity import droppable
 
@@ -41,7 +41,7 @@ class Parts:
 
 def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     """The two parts of a Par's points, whose bindings are these; None if that is not worth it."""
-    if par.ordered or any(out.kind == "add" or out.target or not isinstance(x.ty, f.Num)
+    if par.ordered or any(out.kind != "add" and (out.target or not isinstance(x.ty, f.Num))
                           for out, x in zip(par.outs, par.body.results, strict=True)):  # fmt: skip
         return None
     count = par.space[-1][1]
@@ -55,26 +55,29 @@ def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
 
 
 def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
-    slow = set[str]()  # what is not arithmetic, or needs what is not
+    adds = {out.acc: x for out, x in zip(par.outs, par.body.results, strict=True) if out.acc}
+    slow = {acc.name for acc in adds}  # what is not arithmetic, or needs what is not
     for bind in binds:
         if not is_arithmetic(bind) or any(name in slow for name in rhs_mentions(bind.rhs)):
             slow.update(var.name for var in bind.vars)
-    wanted: set[str] = set()  # by the first part
+    wanted = set(names(tuple(adds.values())))  # by the first part
     first: list[f.Bind] = []
     for bind in reversed(binds):
         if not is_arithmetic(bind) or any(var.name in wanted for var in bind.vars):
             first.append(bind)
             wanted.update(rhs_mentions(bind.rhs))
-    if not slow:
+    if len(slow) == len(adds):
         return None
     early = {id(bind) for bind in first if any(var.name in slow for var in bind.vars) or not bind.vars}
-    second = needed([bind for bind in binds if id(bind) not in early], par.body.results)
-    used = {*names(par.body.results), *[name for bind in second for name in rhs_mentions(bind.rhs)]}
+    results = tuple([x for x, out in zip(par.body.results, par.outs, strict=True) if not out.acc])
+    second = needed([bind for bind in binds if id(bind) not in early], results)
+    used = {*names(results), *[name for bind in second for name in rhs_mentions(bind.rhs)]}
     kept = tuple([var for bind in binds if id(bind) in early for var in bind.vars if var.name in used])
     if any(var.ty not in FLOATS for var in kept):
         return None
-    body = f.Block(tuple(reversed(first)), kept)
-    return Parts(f.Par(par.space[-1:], body, tuple([f.Out("keep")] * len(kept)), par.span), kept, tuple(second))
+    body = f.Block(tuple(reversed(first)), (*kept, *adds.values()))
+    outs = (*[f.Out("keep")] * len(kept), *[out for out in par.outs if out.acc])
+    return Parts(f.Par(par.space[-1:], body, outs, par.span), kept, tuple(second))
 
 
 def needed(binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> list[f.Bind]:
@@ -94,7 +97,7 @@ def is_arithmetic(bind: f.Bind) -> bool:
 
 def has_functions(binds: Sequence[f.Bind]) -> bool:
     """True if there are functions that LLVM makes vectors of."""
-    return any(isinstance(bind.rhs, f.Op) and bind.rhs.op in VECTORS for bind in every(f.Block(tuple(binds), ())))
+    return any(is_function(bind.rhs) for bind in every(f.Block(tuple(binds), ())))
 
 
 class Strips:
@@ -118,11 +121,19 @@ class Strips:
             for k, var in enumerate(self.parts.kept):
                 w.store(SCALARS[num(var)], e.one(var), self.place(k, i))
 
-        if lanes:
+        def in_lanes(lanes: Lanes) -> Values:
             pairs = enumerate(zip(self.parts.kept, self.buffers, strict=True))
             lanes.run(first, {k: Array(var.ty, "null", buffer, (count,)) for k, (var, buffer) in pairs})
-        else:
+            return []
+
+        def one_by_one() -> Values:
             w.repeat(count, point)
+            return []
+
+        if lanes:
+            lanes.or_else((), lambda: in_lanes(lanes), one_by_one)
+        else:
+            one_by_one()
         e.env = outer
 
     def resume(self, i: str, mark: str) -> None:

@@ -10,7 +10,7 @@
 
 A Par fits if its points do arithmetic on floats and sum it up in loops that are alike in all points, and what the lanes
 read lies side by side, or is little beside the arithmetic on it.  What can fail must be uniform: then it fails in the
-first point, as it should.
+first point, as it should.  Sums of elementary functions are vectors otherwise, so few points of these are not worth it.
 
 Guards against NaN (`passes/simplify/nan_guards.py`) can wait: if a NaN that a guard would stop goes on into a result,
 the result is NaN, and is computed again.  What only guards ask for does not matter until then.
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.node import node
+from dpl.prims.elementary import VECTORS
 
 from dplc.flat import term as f
 from dplc.flat.nans import passes_nan
@@ -35,6 +36,7 @@ from dplc.passes.simplify.purity import droppable
 UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
 FLOATS = (f.F32, f.F64)
 GATHERED = 8  # operations, at least, for each read of a step that gathers what does not lie side by side
+FUNCTION = 8  # operations that an elementary function is
 
 
 @node
@@ -49,12 +51,22 @@ class Varying:
     lanes: int
     guards: frozenset[str]
     guarded: frozenset[str]
+    functions: bool  # some sum is of elementary functions, of which LLVM makes vectors otherwise
+    accs: frozenset[str]  # arrays that points add to
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
 
     def of_rhs(self, rhs: f.Rhs) -> int:
         return how_in(self.how, rhs)
+
+    def adds(self, rhs: f.Rhs) -> bool:
+        return not self.accs.isdisjoint(rhs_mentions(rhs))
+
+
+def is_function(rhs: f.Rhs) -> bool:
+    """True for an elementary function that there is for vectors."""
+    return isinstance(rhs, f.Op) and rhs.op in VECTORS
 
 
 def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
@@ -67,17 +79,22 @@ def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
 def varying(par: f.Par) -> Varying | None:
     """How a Par varies, if its points can be computed in lanes, and this is worth it: there are sums in it.  The lanes
     are points of the innermost dimension, the rows are of the next one."""
-    plain = all(out.kind == "keep" and not out.target for out in par.outs)
+    plain = all((out.kind == "keep" and not out.target) or out.kind == "add" for out in par.outs)
     if par.ordered or not plain or not any(isinstance(bind.rhs, f.Par | f.For) for bind in par.body.binds):
         return None
     par = with_row_sums(par)
     binds, pieces = in_pieces(par)
     binds = tuple(with_least_values(par, binds))
     found = _Finder(par)
-    if not pieces or not found.fits(binds, [item for row in pieces.values() for item in row.items]):
+    if len(pieces) < sum(out.kind == "keep" for out in par.outs):
         return None
-    guards = (found.guards, found.guarded) if found.can_wait else ((), ())
-    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, *map(frozenset, guards))
+    if not found.fits(binds, [item for row in pieces.values() for item in row.items]):
+        return None
+    guards, guarded = map(frozenset, (found.guards, found.guarded) if found.can_wait else ((), ()))
+    return Varying(
+        binds, pieces, found.how, frozenset(found.numbers), found.lanes, guards, guarded, found.functions,
+        frozenset(found.accs),
+    )  # fmt: skip
 
 
 class _Misfit(Exception):
@@ -100,6 +117,10 @@ class _Finder:
         self.guarded: set[str] = set()
         self.asked: set[str] = set()  # conditions on what is guarded
         self.can_wait = True
+        self.functions = False
+        self.accs = {out.acc.name for out in par.outs if out.acc}
+        self.kept: set[str] = set()  # arrays of what the steps of a loop keep, and tuples of these
+        self.results = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.acc]
 
     def fits(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
         if any(x.ty not in FLOATS for x in results):
@@ -108,7 +129,7 @@ class _Finder:
             self.block(f.Block(tuple(binds), tuple(results)))
         except _Misfit:
             return False
-        return self.sums > 0
+        return self.sums > 0 and all(map(self.is_acc, self.results))
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
@@ -117,7 +138,8 @@ class _Finder:
         for bind in block.binds:
             if self.step is not None:
                 self.step.update(var.name for var in bind.vars)
-            if how := how_in(self.how, bind.rhs):
+            how = how_in(self.how, bind.rhs)
+            if how or not (self.accs | self.kept).isdisjoint(rhs_mentions(bind.rhs)):
                 self.bind(bind, how)
         for x in block.results:
             if isinstance(x, f.Var) and x.name in self.numbers:
@@ -131,16 +153,39 @@ class _Finder:
             case f.For() as loop:
                 self.loop(bind, loop)
                 return
+            case f.Op("drop", (f.Var(name),)) if name in self.kept:
+                return
+            case f.Op("acc_index", (f.Var(name), *_)) as op if name in self.accs:
+                fits = self.addition(op)
+                self.accs.add(bind.vars[0].name)
+                how = UNIFORM
+            case f.Op("index", (f.Var(name), step)) if name in self.kept:
+                fits, how = not self.of(step), BY_LANE
+                self.kept.add(bind.vars[0].name)
+            case f.TupGet(f.Var(name)) if name in self.kept:
+                fits, how = True, BY_LANE
             case f.If() as branch:
                 fits = self.branch(bind, branch)
-            case f.Op() as op if droppable(op) and len(bind.vars) == 1:
+            case f.Op() as op if droppable(op) and len(bind.vars) == 1 and self.kept.isdisjoint(names(op.args)):
                 self.note_nan(bind.vars[0], op)
                 fits = self.in_lanes(bind.vars[0], op) if how & BY_LANE else isinstance(bind.vars[0].ty, f.Num)
             case _:
                 fits = False
         if not fits:
             raise _Misfit
-        self.how.update({var.name: how for var in bind.vars})
+        if how:
+            self.how.update({var.name: how for var in bind.vars})
+
+    def addition(self, op: f.Op) -> bool:
+        """True if lanes can add to an array: all at one place, or each at its own.  Then no points are done again."""
+        self.can_wait = False
+        _, value, *rest = op.args
+        dims, at = rest[: op.attr("rank")], rest[op.attr("rank") :]
+        by_lane = [i for i in at if self.of(i) & BY_LANE]
+        if value.ty == f.F64:
+            self.lanes = 8
+        fits = value.ty in FLOATS and not self.of_all(dims) and rank_of(op.args[0].ty) == len(at)
+        return fits and len(by_lane) < 2 and all(isinstance(i, f.Var) and i.name in self.numbers for i in by_lane)
 
     def note_nan(self, var: f.Var, op: f.Op) -> None:
         """Notes what an operation does with a NaN that a guard should have stopped."""
@@ -194,7 +239,7 @@ class _Finder:
                 whole = rank_of(array.ty) == len(at) and var.ty in FLOATS
                 fits = whole and not self.of(array) and self.places(at)
             case _:
-                fits = op.op in ROWS and var.ty in (*FLOATS, f.BOOL) and not rank_of(var.ty)
+                fits = (op.op in ROWS or is_function(op)) and var.ty in (*FLOATS, f.BOOL) and not rank_of(var.ty)
         if var.ty == f.F64:
             self.lanes = 8
         return fits
@@ -230,27 +275,42 @@ class _Finder:
         self.step, self.gathered = {index.name for index in indices}, 0
         self.block(body)
         varied = [bind for bind in body.binds if any(var.name in self.how for var in bind.vars)]
-        if self.gathered * GATHERED > len(varied):
+        work = sum(FUNCTION if is_function(bind.rhs) else 1 for bind in varied)
+        if self.gathered * GATHERED > work:
             raise _Misfit
         self.step, self.gathered = outer
 
     def loop(self, bind: f.Bind, loop: f.For) -> None:
-        """A loop in order, whose state varies as its steps make it vary."""
-        fits = all(state.ty in FLOATS for state in loop.state) and not loop.collect
-        if self.of(loop.count) or not fits:
+        """A loop in order, whose state varies as its steps make it vary.  It hands on what it adds to."""
+        state = list(zip(loop.state, loop.inits, loop.body.results, strict=False))
+        handed = [(s, x, var) for (s, init, x), var in zip(state, bind.vars, strict=False) if self.is_acc(init)]
+        self.accs.update([s.name for s, *_ in handed])
+        state = [(s, init, x) for s, init, x in state if s.name not in self.accs]
+        kept = loop.body.results[len(loop.state) :]
+        if self.of(loop.count) or any(x.ty not in (*FLOATS, f.BOOL) for x, *_ in state):
             raise _Misfit
-        before = [self.of(init) for init in loop.inits]
+        before = [self.of(init) for _, init, _ in state]
         while True:
-            self.how.update({s.name: how for s, how in zip(loop.state, before, strict=True) if how})
+            self.how.update({s.name: how for (s, *_), how in zip(state, before, strict=True) if how})
             self.steps([loop.index], loop.body)
-            after = [how | self.of(result) for how, result in zip(before, loop.body.results, strict=True)]
-            odd = {s.name for s, x in zip(loop.state, loop.body.results, strict=True) if self.is_guarded(x)}
+            after = [how | self.of(x) for how, (*_, x) in zip(before, state, strict=True)]
+            odd = {s.name for s, _, x in state if self.is_guarded(x)}
             if after == before and odd <= self.guarded:
                 break
             self.guarded |= odd
             before = after
-        for var, x, how in zip(bind.vars, loop.body.results, after, strict=True):
+        variables = [var for var, s in zip(bind.vars, loop.state, strict=False) if s.name not in self.accs]
+        for var, (*_, x), how in zip(variables, state, after, strict=True):
             self.made(var, x, how)
+        if any(x.ty not in FLOATS for x in kept) or not all(self.is_acc(x) for _, x, _ in handed):
+            raise _Misfit
+        self.accs.update([var.name for *_, var in handed])
+        if kept:
+            self.kept.add(bind.vars[-1].name)
+            self.can_wait = False
+
+    def is_acc(self, atom: f.Atom) -> bool:
+        return isinstance(atom, f.Var) and atom.name in self.accs
 
     def is_guarded(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Var) and atom.name in self.guarded
@@ -271,5 +331,6 @@ class _Finder:
         if counts or par.ordered or any(out.kind != "fold" or out.rank or x.ty not in FLOATS for out, x in outs):
             raise _Misfit
         self.steps([index for index, _ in par.space], par.body)
+        self.functions |= any(is_function(bind.rhs) for bind in par.body.binds)
         for var, x in zip(bind.vars, par.body.results, strict=True):
             self.made(var, x, self.of(x))

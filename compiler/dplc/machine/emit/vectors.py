@@ -1,11 +1,18 @@
-"""Rows of the scalar table on vectors of f32 or f64 -> LLVM text.  In each lane the result is that of `maths.py`."""
+"""Rows of the scalar table on vectors of f32 or f64 -> LLVM text.  In each lane the result is that of `maths.py`.
+
+A vector of an elementary function's operands may be longer than those that the machine has a function for: then it is
+halved.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 from dpl.prims import TABLE
 
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Writer
+from dplc.machine.runtime.elementary import vector_lengths
 
 PLAIN = {"add": "fadd", "acc_add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -43,3 +50,30 @@ def vector(w: Writer, row: str, ty: str, lanes: int, args: list[str]) -> str:
             first = w.let(f"fcmp {'oge' if row == 'max' else 'ole'} {t} {args[0]}, {args[1]}")
             nan = w.let(f"fcmp uno {t} {args[0]}, {args[0]}")
             return w.let(f"select {flags} {w.let(f'or {flags} {first}, {nan}')}, {t} {args[0]}, {t} {args[1]}")
+
+
+def function(w: Writer, name: str, ty: str, lanes: int, args: Sequence[str], machine: int) -> str:
+    """An elementary function of vectors, on a machine whose vectors have so many bytes."""
+    t = vector_type(ty, lanes)
+    if lanes in vector_lengths(name, ty, machine):
+        return w.let(f"call {t} @rt.{name}.{ty}.v{lanes}({', '.join([f'{t} {arg}' for arg in args])})")
+    if lanes == 1:
+        leaf = SCALARS[ty]
+        ones = [w.let(f"extractelement {t} {arg}, i64 0") for arg in args]
+        made = w.let(f"call {leaf} @rt.{name}.{ty}({', '.join([f'{leaf} {one}' for one in ones])})")
+        return w.let(f"insertelement {t} poison, {leaf} {made}, i64 0")
+    size = lanes // 2
+    halves = [function(w, name, ty, size, [_lanes(w, t, arg, range(first, first + size)) for arg in args], machine)
+              for first in (0, size)]  # fmt: skip
+    half = vector_type(ty, size)
+    return w.let(f"shufflevector {half} {halves[0]}, {half} {halves[1]}, {places(range(lanes))}")
+
+
+def _lanes(w: Writer, t: str, vector: str, which: Sequence[int]) -> str:
+    return w.let(f"shufflevector {t} {vector}, {t} poison, {places(which)}")
+
+
+def places(numbers: Iterable[int]) -> str:
+    """The mask of a shuffle."""
+    found = [f"i32 {i}" for i in numbers]
+    return f"<{len(found)} x i32> <{', '.join(found)}>"

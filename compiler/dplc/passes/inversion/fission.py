@@ -109,6 +109,12 @@ def is_cheap(rhs: f.Rhs) -> bool:
             return isinstance(rhs, f.TupGet | f.TupMake)
 
 
+def added_to(bind: f.Bind) -> list[str]:
+    """What a binding that adds to accumulators gives of these; an inner nest may give sums beside them."""
+    outs = bind.rhs.outs if isinstance(bind.rhs, f.Par) else [f.Out("add")] * len(bind.vars)
+    return [var.name for var, out in zip(bind.vars, outs, strict=True) if out.kind == "add"]
+
+
 class _Level:
     """A level of a nest: the bindings that add, and those that they need (`second`).  `kept` are the numbers that these
     take from the others."""
@@ -122,7 +128,7 @@ class _Level:
         for bind in par.body.binds:
             if not self.accs.isdisjoint(rhs_mentions(bind.rhs)):
                 self.adds.append(bind)
-                self.accs.update([var.name for var in bind.vars])
+                self.accs.update(added_to(bind))
         self.needed = {id(bind) for bind in self.adds}
         for bind in self.adds:
             self.need(bind.rhs)
@@ -133,6 +139,15 @@ class _Level:
         self.wanted = set(mentions(f.Block((), tuple(others))))
         if not self.adds or len(self.kept) > MOST or not self.accs.isdisjoint(self.wanted):
             raise Unfit
+        if self.kept and self.gives_others():
+            raise Unfit
+
+    def gives_others(self) -> bool:
+        """True if others need something that the bindings that add give besides."""
+        adds = set(map(id, self.adds))
+        others = [bind.rhs for bind in self.par.body.binds if id(bind) not in adds]
+        beside = {var.name for bind in self.adds for var in bind.vars} - self.accs
+        return not beside.isdisjoint(self.wanted.union(*map(rhs_mentions, others)))
 
     def need(self, rhs: f.Rhs) -> None:
         """Notes what a right-hand side of the second part needs."""

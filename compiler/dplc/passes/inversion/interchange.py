@@ -14,7 +14,7 @@ an array across its rows.  Where the sums have no points, nothing is added: the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import reduce
 
 from dpl.node import node, replace
@@ -26,19 +26,20 @@ from dplc.flat.copy import Copier
 from dplc.flat.walk import bound_inside, names, rhs_mentions
 from dplc.narrow import expect_type
 from dplc.passes.inversion.fission import is_cheap
-from dplc.passes.inversion.own_additions import handed_down
+from dplc.passes.inversion.own_additions import handed_down, kept_at_own
 from dplc.passes.inversion.scattered import MOST, Loop, Unfit
 from dplc.passes.simplify.purity import HERE, droppable, natural
 
 
 def interchanged(
-    bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply
+    bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply, shared: Collection[str]
 ) -> tuple[set[int], list[f.Bind]]:  # fmt: skip
-    """The numbers of the accumulators of a nest that are added to in other nests, and these."""
+    """The numbers of the accumulators of a nest that are added to in other nests, and these.  Accumulators of a nest
+    around this one are `shared`."""
     done, made = set[int](), list[f.Bind]()
     for k, var in enumerate(bind.vars):
         try:
-            made += _Interchange(par, k, affine).write(var, supply)
+            made += _Interchange(par, k, affine).write(var, supply, shared)
         except Unfit:
             continue
         done.add(k)
@@ -126,8 +127,8 @@ class _Interchange:
 
     # ---- the code
 
-    def write(self, var: f.Var, supply: f.Supply) -> list[f.Bind]:
-        """The bindings of the accumulator after the nest."""
+    def write(self, var: f.Var, supply: f.Supply, shared: Collection[str]) -> list[f.Bind]:
+        """The bindings of the accumulator after the nest, whose sums are kept if each is the only one at its place."""
         levels = self.levels()
         zeros = tuple([f.Const(0.0, op.args[1].ty) for op in self.ops])
         sums = self.sums(levels[1:], self.summed, zeros, supply)
@@ -141,7 +142,8 @@ class _Interchange:
         space = tuple([(loop.index, loop.count) for loop in self.placed])
         nest = f.Par(space, f.Block(tuple(body), (acc,)), (self.out,))
         (one,) = Copier(supply, {}).binds((f.Bind((var,), nest),))
-        return self.where_summed(var, one, supply)
+        made = kept_at_own(one, expect_type(f.Par, one.rhs), self.affine, supply, shared)
+        return self.where_summed(var, made or [one], supply)
 
     def levels(self) -> list[list[f.Bind]]:
         """What is needed, in the outermost loop that has all that it depends on: in the points of a place, or in one of
@@ -172,15 +174,16 @@ class _Interchange:
             block = f.Block((*level, *adds), after)
         return f.Bind(fresh(), f.For(loop.index, loop.count, state, starts, block))
 
-    def where_summed(self, var: f.Var, one: f.Bind, supply: f.Supply) -> list[f.Bind]:
+    def where_summed(self, var: f.Var, nest: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
         """The nest where the sums have points."""
         counts = [loop.count for loop in self.summed if loop.count == integer(0) or not natural(loop.count)]
+        *before, one = nest
         if not counts:
-            return [f.Bind((var,), one.rhs)]
+            return [*before, f.Bind((var,), one.rhs)]
         b = Builder(supply)
         some = reduce(lambda a, c: b.op("and", (a, c)), [b.op("gt", (count, integer(0))) for count in counts])
         assert self.out.target is not None
-        arms = f.Block((one,), one.vars), f.Block((), (self.out.target,))
+        arms = f.Block(tuple(nest), one.vars), f.Block((), (self.out.target,))
         return [*block_of(b.binds, ()).binds, f.Bind((var,), f.If(some, *arms))]
 
 

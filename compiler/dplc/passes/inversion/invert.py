@@ -144,7 +144,7 @@ class _Inverter:
     def interchange(self, bind: f.Bind, par: f.Par) -> Done:
         from dplc.passes.inversion.interchange import interchanged
 
-        return interchanged(bind, par, self.affine, self.supply)
+        return interchanged(bind, par, self.affine, self.supply, self.shared)
 
     def nest(self, bind: f.Bind, par: f.Par) -> Done:
         try:

@@ -21,12 +21,13 @@ def gives_zero(code: Sequence[tuple[f.Var, f.Op]], value: f.Atom, zeros: set[str
 
 
 class _Zeros:
-    """Variables that are zero, zero or NaN (`maybe`), true, and true if another variable is NaN (`nan`)."""
+    """Variables that are zero, zero or NaN (`maybe`), true, false, and true if another variable is NaN (`nan`)."""
 
     def __init__(self, zero: set[str]) -> None:
         self.zero = zero
         self.maybe: set[str] = set()
         self.true: set[str] = set()
+        self.false: set[str] = set()
         self.nan: dict[str, str] = {}
 
     def is_zero(self, atom: f.Atom) -> bool:
@@ -52,7 +53,11 @@ class _Zeros:
 
     def note_condition(self, var: f.Var, op: f.Op) -> None:
         match op.op, op.args:
-            case "eq", args if all(map(self.is_zero, args)):
+            case "eq" | "le" | "ge", args if all(map(self.is_zero, args)):
+                self.true.add(var.name)
+            case "lt" | "gt", args if all(map(self.is_zero, args)):
+                self.false.add(var.name)
+            case "not", (f.Var(a),) if a in self.false:
                 self.true.add(var.name)
             case "ne", (f.Var(a), f.Var(b)) if a == b and a in self.maybe:
                 self.nan[var.name] = a

@@ -21,7 +21,9 @@ from collections.abc import Callable, Iterator
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.affine import Affine
 from dplc.flat.copy import Renamed
+from dplc.flat.dims import dims_of
 from dplc.flat.effects import Effects
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import (
@@ -40,6 +42,7 @@ from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.copied_rows import copied_rows
 from dplc.passes.parallel.elementwise import Elementwise
+from dplc.passes.parallel.forwards import forwards
 from dplc.passes.parallel.scatters import scatters
 from dplc.passes.parallel.solid import Solid, without_questions
 from dplc.passes.simplify.fold import zero_of
@@ -74,11 +77,16 @@ class _Fn:
     def __init__(self, program: _Program, fn: f.Fn) -> None:
         self.program = program
         self.look_at(fn)
-        body = without_questions(fn.body, self.solid)
-        if body is not fn.body:
-            answered = with_body(fn, body)
-            program.additive.changed(answered)
-            self.look_at(answered)
+        unordered = {index for index, trails in self.known.items() if trails is not None}
+        self.change(forwards(fn.body, Affine(dims_of(fn.body)), unordered))
+        self.change(without_questions(self.fn.body, self.solid))
+
+    def change(self, body: f.Block) -> None:
+        """Goes on with another body of the function."""
+        if body is not self.fn.body:
+            changed = with_body(self.fn, body)
+            self.program.additive.changed(changed)
+            self.look_at(changed)
 
     def look_at(self, fn: f.Fn) -> None:
         self.fn = fn
