@@ -130,8 +130,8 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     if ty.STRING in (a, e) and (phrase(a) or phrase(e) or {a, e} & NUMBERS):
         return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
     (of, one), (wanted, other) = dimensions(a), dimensions(e)
-    other = prune(other)
-    if len(of) == len(wanted) and prune(one) in NUMBERS and other in NUMBERS and isinstance(other, ty.Con):
+    one, other = prune(one), prune(other)  # asked first whether they are names: large types take long to hash
+    if len(of) == len(wanted) and isinstance(one, ty.Con) and isinstance(other, ty.Con) and {one, other} <= NUMBERS:
         name = {"i64": "int", "f64": "float"}.get(other.name, other.name)
         return (f"there are no implicit conversions; write  {name} (...)",)
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
