@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dplc.flat.term import Arr, Const, Num, Tup, Type, is_float
+from collections.abc import Iterable, Mapping
+
+from dplc.flat.term import Arr, Const, Data, DataDecl, Num, Ref, Tup, Type, is_float
 
 
 def rank_of(ty: Type) -> int:
@@ -31,3 +33,21 @@ def nothing(ty: Type) -> Const:
             return Const(False if name == "bool" else 0.0 if is_float(ty) else 0, ty)
         case _:
             return Const(None, ty)
+
+
+def datas_reached(types: Iterable[Type], datas: Mapping[str, DataDecl]) -> set[str]:
+    """The data types that values of some types can hold."""
+    found: set[str] = set()
+    todo = list(types)
+    while todo:
+        match todo.pop():
+            case Data(name) if name not in found:
+                found.add(name)
+                todo += [payload for payload in datas[name].payloads if payload is not None]
+            case Tup(items):
+                todo += items
+            case Arr(elem) | Ref(elem):
+                todo.append(elem)
+            case _:
+                pass
+    return found

@@ -191,6 +191,23 @@ def test_names_with_letters_of_all_alphabets(dpl, engine: str) -> None:
     assert (run.stdout, run.stderr) == ("größe : int = 3\nα' : int = 4\nit : int = 12\n", "")
 
 
+def test_small_arrays_in_values_that_live_on(dpl) -> None:
+    """Inputs are compiled alone, so what one keeps lies in memory as the others take it to lie."""
+    session = """
+type p = { pos : float[2]; m : float }
+type s = Ball of float[3] | Point
+let ps = [for i < 3 -> { pos = [float i, 1.5]; m = 2.0 }]
+sum [for q in ps -> q.pos[0] + q.pos[1] * q.m]
+let shapes = [Ball [1.0, 2.0, 3.0]; Point]
+List.sum (List.map (fun s -> match s with Ball v -> sum v | Point -> 0.5) shapes)
+let last = ref (ps[2].pos, 1)
+fst !last
+"""
+    run = dpl("repl", stdin=session)
+    answers = [line.partition(" = ")[2] for line in run.stdout.splitlines()]
+    assert (run.returncode, answers[1], answers[3], answers[5]) == (0, "12.0", "6.5", "[2.0, 1.5]"), run.stdout
+
+
 @EITHER
 def test_derivatives_and_earlier_values(dpl, engine: str) -> None:
     """What earlier inputs made is a constant to derivatives, also beside results of its type; references are not."""

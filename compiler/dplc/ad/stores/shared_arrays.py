@@ -22,6 +22,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
+from dplc.flat.types import datas_reached
 from dplc.flat.walk import binders, blocks, every, supply_for, with_binds, with_blocks, with_rhs
 
 Path = tuple[int, ...]  # to a part of a tuple
@@ -125,27 +126,10 @@ class _Search:
         types = [atom.ty for bind in taken if isinstance(bind.rhs, f.Ad) for atom in (*bind.vars, *bind.rhs.args)]
         for name in ruled | program.checkpoints | set(program.roots):
             types += [*(p.ty for p in program.fns[name].params), *program.fns[name].results]
-        self.holding = holding - self.reached(types)
+        self.holding = holding - datas_reached(types, program.datas)
         self.chosen: set[str] = set()
         self.made = defaultdict[str, set[Place]](set)
         self.lifted = defaultdict[str, list[tuple[int, Path]]](list)
-
-    def reached(self, types: Iterable[f.Type]) -> set[str]:
-        """The data types that values of some types can hold."""
-        found: set[str] = set()
-        todo = list(types)
-        while todo:
-            match todo.pop():
-                case f.Data(name) if name not in found:
-                    found.add(name)
-                    todo += [p for p in self.program.datas[name].payloads if p is not None]
-                case f.Tup(items):
-                    todo += items
-                case f.Arr(elem) | f.Ref(elem):
-                    todo.append(elem)
-                case _:
-                    pass
-        return found
 
     def run(self) -> None:
         self.chosen = self.choose() if self.holding else set()

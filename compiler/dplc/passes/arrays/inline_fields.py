@@ -8,8 +8,8 @@
 A field is inlined if it has the same known length wherever a tuple of its type is made.  That is an optimistic
 fixpoint: a field that is read has the length that is assumed of it, and an assumption that some tuple does not meet is
 dropped.  `small_arrays` then needs no array where the elements are enough.  Types of exported functions stay as they
-are: callers outside make such tuples.  (Dolby and Chien, "An automatic object inlining optimization and its
-evaluation", 2000.)
+are, and types of what the inputs of a session keep: such tuples are also made elsewhere.  (Dolby and Chien, "An
+automatic object inlining optimization and its evaluation", 2000.)
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from dplc.flat.build import integer
 from dplc.flat.dims import Dims, Fields, dims_of
 from dplc.flat.known_sizes import known_sizes
 from dplc.flat.retype import Retype
-from dplc.flat.types import elem_of, nothing
+from dplc.flat.types import datas_reached, elem_of, nothing
 from dplc.flat.walk import bound, every, supply_for, with_binds, with_rhs
 from dplc.passes.simplify.simplify import simplify
+from dplc.passes.simplify.unmade import given_types
 
 FEW = 9  # elements of an array that is inlined
 
@@ -89,18 +90,15 @@ def fields_in(ty: f.Type) -> Iterator[Slot]:
 
 
 def told_outside(program: f.Program) -> Iterator[Slot]:
-    """The fields of what callers outside give or get."""
-    todo = [ty for name in program.exports.values() for ty in outer_types(program.fns[name])]
-    seen: set[str] = set()
-    while todo:
-        ty = todo.pop()
+    """The fields of what callers outside give or get, and of what inputs of a session keep for later ones: these are
+    compiled alone."""
+    types = [*given_types(program), *(ty for root in program.roots for ty in program.fns[root].results)]
+    for name in datas_reached(types, program.datas):
+        payloads = program.datas[name].payloads
+        yield from ((f.Data(name), tag) for tag in range(len(payloads)))
+        types += [payload for payload in payloads if payload is not None]
+    for ty in types:
         yield from fields_in(ty)
-        for name in datas_in(ty):
-            if name not in seen:
-                seen.add(name)
-                for tag, payload in enumerate(program.datas[name].payloads):
-                    yield f.Data(name), tag
-                    todo += [] if payload is None else [payload]
 
 
 def collected(program: f.Program) -> Iterator[Slot]:
@@ -109,23 +107,6 @@ def collected(program: f.Program) -> Iterator[Slot]:
         for bind in every(fn.body):
             if isinstance(bind.rhs, f.For | f.While) and bind.rhs.collect:
                 yield from fields_in(bind.vars[-1].ty)
-
-
-def outer_types(fn: f.Fn) -> list[f.Type]:
-    return [*(param.ty for param in fn.params), *fn.results]
-
-
-def datas_in(ty: f.Type) -> Iterator[str]:
-    match ty:
-        case f.Data(name):
-            yield name
-        case f.Arr(elem) | f.Ref(elem):
-            yield from datas_in(elem)
-        case f.Tup(items):
-            for item in items:
-                yield from datas_in(item)
-        case _:
-            pass
 
 
 def shapes(program: f.Program, slots: set[Slot]) -> Fields:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.types import datas_reached
 from dplc.flat.walk import BLOCKS, blocks, every, remade, same, with_binds, with_blocks, with_body, with_rhs
 
 Made = set[tuple[str, int]]  # constructors: data type and tag
@@ -31,7 +32,8 @@ def without_unmade(program: f.Program) -> f.Program:
 
 def constructors(program: f.Program) -> Made:
     """The constructors that reachable code makes, and those of data from outside."""
-    made = {(name, tag) for name in foreign(program) for tag in range(len(program.datas[name].payloads))}
+    given = datas_reached(given_types(program), program.datas)
+    made = {(name, tag) for name in given for tag in range(len(program.datas[name].payloads))}
     return _Reached(program, made).made
 
 
@@ -114,24 +116,12 @@ def pruned(block: f.Block, made: Made) -> f.Block:
     return with_binds(block, binds)
 
 
-def foreign(program: f.Program) -> set[str]:
-    """The data types of which values come from outside: through exported functions, and from what earlier inputs of a
-    session have kept."""
+def given_types(program: f.Program) -> list[f.Type]:
+    """The types of values that come from outside: through exported functions, and from what earlier inputs of a session
+    have kept."""
     given = [param.ty for root in program.roots for param in program.fns[root].params]
     for fn in program.fns.values():
         for bind in every(fn.body):
             if isinstance(bind.rhs, f.Op) and bind.rhs.op == "state":
                 given += [var.ty for var in bind.vars]
-    found: set[str] = set()
-    while given:
-        match given.pop():
-            case f.Data(name) if name not in found:
-                found.add(name)
-                given += [payload for payload in program.datas[name].payloads if payload is not None]
-            case f.Tup(items):
-                given += items
-            case f.Arr(elem) | f.Ref(elem):
-                given.append(elem)
-            case _:
-                pass
-    return found
+    return given
