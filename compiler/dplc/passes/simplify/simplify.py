@@ -96,7 +96,8 @@ def called_once(program: f.Program) -> list[str]:
 
 def simplified(fn: f.Fn, supply: f.Supply, program: f.Program, inline: Mapping[str, f.Fn] = NOTHING) -> f.Fn:
     """A function simplified alone; only `inline` is inlined."""
-    fn = walked(fn, lambda: _Simplifier(supply, inline, program))
+    body = _Simplifier(supply, inline, program).block(fn.body)
+    fn = hoist_dims(with_body(fn, body), supply)
     return with_body(fn, drop_unused(fn.body))
 
 
