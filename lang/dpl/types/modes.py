@@ -22,6 +22,7 @@ from dpl.source import Source, Span
 from dpl.types.activity import NONE, variables
 
 FEW = 16
+NEAR = 8  # functions that are followed from one that calls itself through them
 FORWARD = ("Prelude.diff", "Ad.diff", "Ad.diff'")
 REVERSE = ("Prelude.grad", "Prelude.value_and_grad", "Ad.grad", "Ad.grad'")
 DIRECTIONAL = ("Ad.gradv", "Ad.gradv'", "Ad.jacobianv", "Ad.jacobianv'")
@@ -77,7 +78,8 @@ def of_recursion(name: str, group: Mapping[str, Term]) -> Iterator[Diagnostic]:
     """The same in a function that calls itself with one parameter, its index, greater or smaller by one: by itself or
     through the other functions of its `group`."""
     params, f = parameters(group[name])
-    f = inlined(f, {other: g for other, g in group.items() if other != name})
+    others = {other: g for other, g in group.items() if other != name}
+    f = inlined(f, others, len(others) - NEAR)
     calls = (args for t in within(f) for called, args in [application(t)] if called == name)
     if call := next((args for args in calls if len(args) == len(params)), None):
         changing = {p for p, arg in zip(params, call) if not (isinstance(arg, term.Var) and arg.name == p)}
@@ -94,15 +96,16 @@ def parameters(f: Term) -> tuple[list[str], Term]:
     return params, f
 
 
-def inlined(t: Term, left: dict[str, Term]) -> Term:
-    """A term with the bodies of functions in place of their first calls.  A function that is inlined leaves `left`."""
+def inlined(t: Term, left: dict[str, Term], fewest: int) -> Term:
+    """A term with the bodies of functions in place of their first calls.  A function that is inlined leaves `left`, in
+    which the fewest stay."""
     name, args = application(t)
-    if name in left:
+    if name in left and len(left) > fewest:
         params, body = parameters(left[name])
         if len(args) == len(params):
             del left[name]
-            return inlined(called(params, args, body), left)
-    return changed(t, lambda part: inlined(part, left), lambda ty: ty) if left else t
+            return inlined(called(params, args, body), left, fewest)
+    return changed(t, lambda part: inlined(part, left, fewest), lambda ty: ty) if left else t
 
 
 def called(params: list[str], args: list[Term], body: Term) -> Term:
