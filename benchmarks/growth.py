@@ -123,6 +123,34 @@ KINDS: dict[str, tuple[Sequence[int], Callable[[int], str | dict[str, str]]]] = 
     "loops in loops under jvp": ((4, 8, 16), lambda n: loops(
         n, "(s0 : float) (t0 : float)", "let (p#, q#) = (loop (s#, t#) = (s@, t@) for _ < k do ",
         "(t# * 0.5 + sin s0, s#)", ") in (q#, p# * s0)", "do print (jvp (fun x -> fst (f 2 x 0.0)) 2.0 1.0)")),
+    "partial applications": ((50, 100, 200), lambda n:
+        f"let f {each(n, 'x#')} = {each(n, 'x#', ' + ')}\nlet g0 = f 0.0\n"
+        f"{each(n - 1, 'let g# = g@ #.0', chr(10), 1)}\ndo print (g{n - 2} 1.0)\n"),
+    "tuples in tuples": (CALLS, lambda n: f"let t = {'(1.5, ' * n}2.5{')' * n}\ndo print t\n"),
+    "when": (CALLS, lambda n:
+        f"let f x = match x with {each(n, 'y when y > # -> y * #', ' | ')} | _ -> 0\n{SOME_CALLS}"),
+    "references in a loop": (CALLS, lambda n:
+        f"let f (k : int) = {each(n, 'let r# = ref #.5 in')}\n"
+        f"  loop _ = () for i < k do ({each(n, 'r# := !r# + float i', '; ')}); {each(n, '!r#', ' + ')}\n{SOME_CALLS}"),
+    "states of a loop under grad": ((25, 50, 100), lambda n:
+        f"let f (x : float) = let ({each(n, 'a#', ', ')}) = (loop ({each(n, 's#', ', ')}) = ({each(n, 'x', ', ')})\n"
+        f"  for _ < 20 do ({each(n, 'sin s# * #.5 + x', ', ')})) in {each(n, 'a#', ' + ')}\ndo print (grad f 1.1)\n"),
+    "branches in a loop under grad": ((10, 20, 40), lambda n:
+        f"let f (x : float) = loop s = x for _ < 20 do ("
+        f"{each(n, 'let s = if s > #.0 then sin s * #.5 else s in')} s * x)\ndo print (grad f 1.1)\n"),
+    "loops in a row under grad of grad": ((5, 10, 20), lambda n:
+        f"let f (x0 : float) = {each(n + 1, 'let x# = (loop s = x@ for _ < 5 do sin s * x@) in', ' ', 1)} x{n}\n"
+        "do print (grad (grad f) 1.0)\n"),
+    "nested lets under grad of grad": ((50, 100, 200), lambda n:
+        f"let f x0 = {each(n, 'let x# = sin x@ * 0.5 + #.0 in', chr(10), 1)} x{n - 1}\ndo print (grad (grad f) 1.0)\n"),
+    "terms of a polynomial under grad": (CALLS, lambda n:
+        f"let f x = {each(n, '#.5 * x ** #', ' + ')}\ndo print (grad f 1.0)\n"),
+    "operators between unknown types": ((25, 50, 100), lambda n:
+        f"let f {each(n, 'x#')} = {each(n, 'sin x#', ' * ')}\ndo print (f {each(n, '#.0')})\n"),
+    "functions that differentiate and call each other": ((25, 50, 100), lambda n:
+        "let rec " + "\nand ".join(
+            f"g{i} (k : int) x = if k = 0 then x else grad sin (g{(i + 1) % n} (k - 1) x)" for i in range(n))
+        + "\ndo print (g0 5 2.0)\n"),
     "lines of a program": ((500, 1000, 2000), repeated(
         "let f# (x : float) = if x > #.0 then x else x * 2.0\ndo print (f# 1.0)")),
 }  # fmt: skip

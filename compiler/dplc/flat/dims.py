@@ -81,15 +81,18 @@ class Dims:
 
     def op(self, var: f.Var, op: f.Op) -> None:
         if op.op == "dim":
-            self.measured[var.name] = self.of(op.args[0], op.attr("k"))
+            self.measured[var.name] = self.read(self.of(op.args[0], op.attr("k")))
         made, rank = OPS[op.op].dims, rank_of(var.ty)
         for k in range(rank):
             self.set(var.name, k, made(self.of, op, rank, k))
 
     def equal(self, one: Dim | None, other: Dim | None) -> bool:
-        """True if two dimensions are known to be one; a number may be one that was read."""
-        found = [self.measured.get(dim.name, dim) if isinstance(dim, f.Var) else dim for dim in (one, other)]
-        return found[0] == found[1]
+        """True if two dimensions are known to be one."""
+        return self.read(one) == self.read(other)
+
+    def read(self, dim: Dim | None) -> Dim | None:
+        """What a dimension is if it is a number that was read as one."""
+        return self.measured.get(dim.name, dim) if isinstance(dim, f.Var) else dim
 
     def set(self, name: str, k: int, dim: Dim | None) -> None:
         if dim is None:

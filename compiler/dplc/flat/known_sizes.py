@@ -18,6 +18,7 @@ from dpl.node import field, node
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
 from dplc.flat.dims import Dims, Fields, Known, dims_of, parts, path
+from dplc.flat.remembered import remembered_given
 from dplc.flat.walk import every
 from dplc.graph import components
 
@@ -39,8 +40,13 @@ class KnownSizes:
 
 def dims_with(body: f.Block, known: Known, results: Mapping[str, Known], fields: Fields) -> Dims:
     """The dimensions of the arrays of a function, if these are known of its parameters and of results of functions."""
-    told = known or fields or any(map(results.get, callees(body)))
-    return Dims(body, known, results, fields) if told else dims_of(body)
+    told = {callee: lengths for callee in callees(body) if (lengths := results.get(callee))}
+    return dims_given(body, (known, told, fields)) if known or told or fields else dims_of(body)
+
+
+@remembered_given
+def dims_given(body: f.Block, given: tuple[Known, Mapping[str, Known], Fields]) -> Dims:
+    return Dims(body, *given)
 
 
 def known_sizes(program: f.Program, fields: Fields | None = None) -> KnownSizes:

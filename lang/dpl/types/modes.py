@@ -22,6 +22,7 @@ from dpl.source import Source, Span
 from dpl.types.activity import NONE, variables
 
 FEW = 16
+NEAR = 8  # functions that are followed from one that calls itself through them
 FORWARD = ("Prelude.diff", "Ad.diff", "Ad.diff'")
 REVERSE = ("Prelude.grad", "Prelude.value_and_grad", "Ad.grad", "Ad.grad'")
 DIRECTIONAL = ("Ad.gradv", "Ad.gradv'", "Ad.jacobianv", "Ad.jacobianv'")
@@ -43,16 +44,15 @@ def wasted(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
     for item in program.items:
         if item.body.span.source not in own:
             continue
-        if isinstance(item, Def) and item.group:
-            yield from of_recursion(item.name, {name: recursive[name] for name in item.group})
+        if isinstance(item, Def) and item.name in item.group[:1]:
+            yield from of_group({name: recursive[name] for name in item.group})
         for t in within(item.body):
             if t.span.source not in own:
                 continue
             if loop := repeated(t):
                 yield from wasteful(*loop)
             elif isinstance(t, term.LetRec):
-                for name, _ in t.bindings:
-                    yield from of_recursion(name, dict(t.bindings))
+                yield from of_group(dict(t.bindings))
 
 
 def repeated(t: Term) -> tuple[str, int | None, Term] | None:
@@ -67,12 +67,21 @@ def repeated(t: Term) -> tuple[str, int | None, Term] | None:
             return None
 
 
+def of_group(group: Mapping[str, Term]) -> Iterator[Diagnostic]:
+    """The same in functions that call each other."""
+    if any(is_derivative(t) for f in group.values() for t in within(f)):
+        for name in group:
+            yield from of_recursion(name, group)
+
+
 def of_recursion(name: str, group: Mapping[str, Term]) -> Iterator[Diagnostic]:
     """The same in a function that calls itself with one parameter, its index, greater or smaller by one: by itself or
     through the other functions of its `group`."""
     params, f = parameters(group[name])
-    f = inlined(f, {other: g for other, g in group.items() if other != name})
-    if call := next((args for t in within(f) if (args := arguments(name, t)) and len(args) == len(params)), None):
+    others = {other: g for other, g in group.items() if other != name}
+    f = inlined(f, others, len(others) - NEAR)
+    calls = (args for t in within(f) for called, args in [application(t)] if called == name)
+    if call := next((args for args in calls if len(args) == len(params)), None):
         changing = {p for p, arg in zip(params, call) if not (isinstance(arg, term.Var) and arg.name == p)}
         for index in [p for p, arg in zip(params, call) if steps_from(arg) == p]:
             yield from wasteful(index, ends_at(index, f), f, changing)
@@ -87,14 +96,16 @@ def parameters(f: Term) -> tuple[list[str], Term]:
     return params, f
 
 
-def inlined(t: Term, group: Mapping[str, Term]) -> Term:
-    """A term with the bodies of a group's functions in place of their calls, each function once on a path."""
-    for name, f in group.items():
-        params, body = parameters(f)
-        args = arguments(name, t)
-        if args and len(args) == len(params):
-            return inlined(called(params, args, body), {other: g for other, g in group.items() if other != name})
-    return changed(t, lambda part: inlined(part, group), lambda ty: ty) if group else t
+def inlined(t: Term, left: dict[str, Term], fewest: int) -> Term:
+    """A term with the bodies of functions in place of their first calls.  A function that is inlined leaves `left`, in
+    which the fewest stay."""
+    name, args = application(t)
+    if name in left and len(left) > fewest:
+        params, body = parameters(left[name])
+        if len(args) == len(params):
+            del left[name]
+            return inlined(called(params, args, body), left, fewest)
+    return changed(t, lambda part: inlined(part, left, fewest), lambda ty: ty) if left else t
 
 
 def called(params: list[str], args: list[Term], body: Term) -> Term:
@@ -111,13 +122,13 @@ def called(params: list[str], args: list[Term], body: Term) -> Term:
     return body
 
 
-def arguments(name: str, t: Term) -> list[Term]:
-    """The arguments of a call of a function; none if it is no call of it."""
+def application(t: Term) -> tuple[str, list[Term]]:
+    """The name of the function that a term calls, and its arguments; "" if it is no call of a named function."""
     found = list[Term]()
     while isinstance(t, term.App):
         found.append(t.arg)
         t = t.fn
-    return found[::-1] if isinstance(t, term.Var) and t.name == name else []
+    return (t.name if found and isinstance(t, term.Var) else ""), found[::-1]
 
 
 def steps_from(arg: Term) -> str:
@@ -149,7 +160,7 @@ def wasteful(index: str, steps: int | None, body: Term, others: Set[str] = froze
         return
     changing: set[str] | None = None
     for t in within(body):
-        if isinstance(t, term.App | term.Prim) and is_derivative(t):
+        if is_derivative(t):
             changing = changing or {index, *others, *bound(body)}
             if is_partial(t, index, changing):
                 yield message(t.span, steps, "input", "grad f x")
@@ -157,7 +168,7 @@ def wasteful(index: str, steps: int | None, body: Term, others: Set[str] = froze
                 yield message(t.span, steps, "output", "diff f x")
 
 
-def is_derivative(t: term.App | term.Prim) -> bool:
+def is_derivative(t: Term) -> bool:
     match t:
         case term.App(fn=term.App(fn=term.Var(name=name))):
             return name in FORWARD or name in REVERSE

@@ -115,6 +115,28 @@ def steps(start: str, stage: str, text: str) -> int:
     return entered
 
 
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_chain_is_simplified_in_steps_by_its_length(name: str) -> None:
+    """A function that is called once is not simplified again in each function around it."""
+    small, large = (steps("tail_calls", "simplify", CHAINS[name](n)) for n in (20, 60))
+    assert large < 3.6 * small, (small, large)
+
+
+GROUPS: dict[str, Callable[[int], str]] = {
+    "ring": lambda n: "let rec g0 (i : int) x = if i = 0 then x else g1 (i - 1) x\n" + "".join(
+        f"and g{i} (i : int) x = if i = 0 then {i}.0 else g{(i + 1) % n} (i - 1) x\n" for i in range(1, n)),
+    "all call all, with a derivative": lambda n: "let rec " + "and ".join(
+        f"g{i} (i : int) (x : float) : float = if i = 0 then grad sin x else "
+        f"{' + '.join(f'g{k} (i - 1) x' for k in range(n))}\n" for i in range(n)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "n", "most"), [("ring", 20, 2.5), ("all call all, with a derivative", 4, 7)])
+def test_a_group_of_functions_is_checked_in_steps_by_its_calls(name: str, n: int, most: float) -> None:
+    small, large = (steps("load", "check", GROUPS[name](k)) for k in (n, 2 * n))
+    assert large < most * small, (small, large)
+
+
 def test_nested_branches_take_steps_by_their_number() -> None:
     def nested(n: int) -> str:
         chosen = "".join(f"if x = {i} then {i}.5 else " for i in range(n))

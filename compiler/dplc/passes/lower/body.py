@@ -227,14 +227,14 @@ class Body:
             name = self.differentiated(expect_type(t.Fn, captures[0]))
             rhs = f.Ad("pullback", name, self.b.atoms((payload[0], arg)), self.up.layout.site(captures[0]), span)
             return self.b.explode(self.b.one(rhs, result, "d"))
-        instance = self.up.instance(member, captures, ty)
         if isinstance(member.body, c.Lam):
             inner = self.up.solved.lambdas[id(member.body)]
             known = dict(zip(member.captures, payload, strict=True)) | {member.param: arg}
             if not known.keys() >= inner.captures.keys():
-                known |= self.peers(instance, known)
+                known |= self.peers(self.up.instance(member, captures, ty), known)
             return self.close(ty.result, inner, [known[name] for name in inner.captures])
-        called = self.b.call(self.up.called(instance), (*payload, arg), result, span, last_name(member.label) or "v")
+        name = self.up.called(self.up.instance(member, captures, ty))
+        called = self.b.call(name, (*payload, arg), result, span, last_name(member.label) or "v")
         return called if whole else self.b.explode(called)
 
     def differentiated(self, ty: t.Fn) -> str:

@@ -283,7 +283,7 @@ class Emitter:
             self.outlined[row.arm] = self.outline(arm.body)
         name, params = self.outlined[row.arm]
         args = [self.b.atom(self.body.env[p]) for p in params]
-        called = self.b.call(name, args, self.ty)
+        called = self.b.call(name, args, self.ty, arm.span)
         return called if self.whole else self.b.explode(called)
 
     def outline(self, e: c.Term) -> tuple[str, list[str]]:

@@ -16,7 +16,6 @@ SMALL = 12  # bindings, without tuples, of a function that is inlined at every c
 STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
 ASKING = 48  # the same of a function that mostly compares whole numbers
 CHOSEN = 32  # the same of a function with only the arms for the constructors that it is given
-DEEPEST = 32  # nesting of inlined functions that are called once: the innermost is copied as often
 
 ASKED = (f.I64, f.BOOL)
 
@@ -25,11 +24,6 @@ def has_at_most(most: int, body: f.Block) -> bool:
     """True if a body has few bindings, not counting tuples."""
     work = (bind for bind in every(body) if not isinstance(bind.rhs, (f.TupMake, f.TupGet)))
     return all(i < most for i, _ in enumerate(work))
-
-
-def everywhere(fn: f.Fn, uses: int, depth: int) -> bool:
-    """True for a function that is inlined at every call; functions are inlined in it to that depth."""
-    return has_at_most(SMALL, fn.body) or (uses == 1 and depth < DEEPEST)
 
 
 def pays_in_loops(fn: f.Fn) -> bool:

@@ -9,15 +9,16 @@
       return r
 
 One walk over each function, callees first, makes all changes that depend only on the code before: it inlines functions
-that are small, called once, or small for the constructors that they are given, propagates copies and constants, folds
-(`fold`), resolves branches, eliminates common subexpressions, and moves loop-invariant code out of loops.  Then dead
-code is eliminated (`dead_code`).
+that are small, or small for the constructors that they are given, propagates copies and constants, folds (`fold`),
+resolves branches, eliminates common subexpressions, and moves loop-invariant code out of loops.  A function that is
+called once is walked where it is called, so a chain of these is walked once, too.  A second walk follows if the first
+one shows which dimensions are equal (`hoist_dims`).  Then dead code is eliminated (`dead_code`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import TypeVar
 
@@ -45,10 +46,10 @@ from dplc.flat.walk import (
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold, is_null
 from dplc.passes.simplify.hoist_dims import hoist_dims
-from dplc.passes.simplify.inlined import CHOSEN, choice, everywhere, has_at_most, pays_in_loops
+from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, has_at_most, pays_in_loops
 from dplc.passes.simplify.loop_state import replaced_by_scalars
 from dplc.passes.simplify.purity import droppable, movable, shareable
-from dplc.passes.simplify.unmade import without_unmade
+from dplc.passes.simplify.unmade import ruled, without_unmade
 
 NOTHING: Mapping[str, f.Fn] = {}
 SIMPLE = (f.Op, f.TupGet, f.TupMake, f.ConMake)
@@ -61,24 +62,18 @@ def simplify(program: f.Program) -> f.Program:
     supply = supply_for(program)
     number, recursive = groups(program)
     fixed = set(program.checkpoints) | set(program.rules)
-    uses = Counter(callee for fn in program.fns.values() for callee in callees(fn.body))
+    inline = {name: program.fns[name] for name in called_once(program) if number[name] not in recursive}
     done: dict[str, f.Fn] = {}
-    inline: dict[str, f.Fn] = {}
     inner: dict[str, f.Fn] = {}
     choosing: dict[str, f.Fn] = {}
-    depths: dict[str, int] = {}
     total: set[str] = set()
-    for name in sorted(program.fns, key=number.__getitem__):
-        fn = program.fns[name]
-        body = _Simplifier(supply, inline, program, inner, choosing).block(fn.body)
-        fn = hoist_dims(with_body(fn, body), supply)
+    for name in sorted([name for name in program.fns if name not in inline], key=number.__getitem__):
+        fn = walked(program.fns[name], lambda: _Simplifier(supply, inline, program, inner, choosing))
         done[name] = fn = with_body(fn, drop_unused(fn.body, total))
         if number[name] not in recursive and all(droppable(bind.rhs, total) for bind in fn.body.binds):
             total.add(name)
-        within = [depths[callee] for callee in callees(program.fns[name].body) if callee in inline]
-        depths[name] = 1 + max(within, default=0)
         if name not in fixed and number[name] not in recursive:
-            if everywhere(fn, uses[name], depths[name]):
+            if has_at_most(SMALL, fn.body):
                 inline[name] = fn
             elif pays_in_loops(fn):
                 inner[name] = fn
@@ -90,11 +85,28 @@ def simplify(program: f.Program) -> f.Program:
     return replace(program, fns=fns, checkpoints=program.checkpoints & reached, rules=rules)
 
 
+def called_once(program: f.Program) -> list[str]:
+    """The functions of which one call is the only use."""
+    uses = Counter(callee for fn in program.fns.values() for callee in callees(fn.body))
+    other = {*program.roots, *program.checkpoints, *program.rules}
+    other.update(fn for name in program.rules for fn in ruled(program, name))
+    other.update(bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad))
+    return [name for name in program.fns if uses[name] == 1 and name not in other]
+
+
 def simplified(fn: f.Fn, supply: f.Supply, program: f.Program, inline: Mapping[str, f.Fn] = NOTHING) -> f.Fn:
     """A function simplified alone; only `inline` is inlined."""
     body = _Simplifier(supply, inline, program).block(fn.body)
     fn = hoist_dims(with_body(fn, body), supply)
     return with_body(fn, drop_unused(fn.body))
+
+
+def walked(fn: f.Fn, simplifier: Callable[[], _Simplifier]) -> f.Fn:
+    """A function after the walk, and after another one if that shows which dimensions are equal or constants."""
+    walk = simplifier()
+    fn = with_body(fn, walk.block(fn.body))
+    hoisted = hoist_dims(fn, walk.supply)
+    return fn if hoisted is fn else with_body(fn, simplifier().block(hoisted.body))
 
 
 def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:

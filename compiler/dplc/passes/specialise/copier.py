@@ -82,7 +82,7 @@ class Copier(ABC):
         self.sorts = ("type", "effect") if control else ("type",)  # the sorts of the variables by which copies differ
         self.defs = {item.name: item for item in program.items if isinstance(item, c.Def)}
         self.out = Mono(datas={"list": c.LIST, **program.datas}, control=control)
-        self.interned: dict[t.Ty, t.Ty] = {}
+        self.interned: dict[tuple, t.Ty] = {}  # by their `shallow` keys
         self.parts: dict[int, int] = {}  # the number of parts of each interned type, by identity
         self.needs = GlobalNeeds(self.definition)  # the sizes that generalised definitions need
         self.numbers = 0
@@ -164,20 +164,27 @@ class Copier(ABC):
         size = 1 + sum(self.parts.get(id(part), 1) for part in parts_of(new))
         if size > MOST_PARTS:
             raise NeedsInterpreter("a type of very many parts", self.place)
-        one = self.interned.setdefault(new, new)
+        one = self.interned.setdefault(shallow(new), new)
         self.parts[id(one)] = size
         return one
 
     def used_datas(self) -> dict[str, c.Data]:
         """The declarations that the types of the copies mention, those that they mention, and so on."""
         found: set[str] = set()
-        todo = [ty.name for ty in self.interned if isinstance(ty, t.Con)]
+        todo = [ty.name for ty in self.interned.values() if isinstance(ty, t.Con)]
         while todo:
             name = todo.pop()
             if name in self.out.datas and name not in found:
                 found.add(name)
                 todo += self.regularity.mentioned(name)
         return {name: declared for name, declared in self.out.datas.items() if name in found}
+
+
+def shallow(ty: t.Ty) -> tuple:
+    """A key for a type whose parts are interned, found without looking into them."""
+    answer = (ty.eff.answer,) if isinstance(ty, t.Fn) and isinstance(ty.eff, t.Ctl) else ()
+    head = ty.name if isinstance(ty, t.Con) else type(ty)
+    return head, *[id(part) if parts_of(part) else part for part in (*parts_of(ty), *answer)]
 
 
 def plain(name: str) -> str:
