@@ -53,6 +53,16 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             return None
 
 
+def reduced(op: f.Op) -> f.Op:
+    """A power whose exponent is a constant for which `pow` multiplies or divides, with an integer as the exponent
+    (strength reduction)."""
+    match op:
+        case f.Op("pow", (x, f.Const(-1.0 | 1.0 | 2.0 | 3.0 | 4.0 as exponent))):
+            return f.Op("powi", (x, f.Const(int(exponent), f.I64)), (), op.span)
+        case _:
+            return op
+
+
 def part(op: f.Op, made: f.Op) -> f.Atom | None:
     """A part of what `made` gives, if it is known: an element of a fill, the whole in its own dimensions."""
     match op.op, made.op, op.args:
