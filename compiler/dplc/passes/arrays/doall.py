@@ -13,13 +13,13 @@ be the own place of the loop around it.  This comes before differentiation: poin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
-from dplc.flat.build import Binds, Builder, block_of
+from dplc.flat.build import Builder, block_of
 from dplc.flat.copy import Renamed
 from dplc.flat.dims import dims_of
 from dplc.flat.effects import Effects
@@ -91,7 +91,7 @@ class _Loops:
         self.affine = Affine(dims_of(body))
 
     def block(self, block: f.Block) -> f.Block:
-        binds: Binds = []
+        binds: list[f.Bind] = []
         for bind in block.binds:
             self.affine.define(bind)
             if isinstance(bind.rhs, f.For | f.Build):
@@ -100,7 +100,7 @@ class _Loops:
             binds += self.loop(bind, bind.rhs) if isinstance(bind.rhs, f.For) else [bind]
         return with_binds(block, binds)
 
-    def loop(self, bind: f.Bind, loop: f.For) -> Binds:
+    def loop(self, bind: f.Bind, loop: f.For) -> Sequence[f.Bind]:
         """The bindings in place of a loop."""
         own = [one for k in range(len(loop.state)) if (one := self.own(loop, k)) is not None]
         try:
@@ -140,15 +140,13 @@ class _Loops:
 
     # ---- the code
 
-    def comprehension(self, bind: f.Bind, loop: f.For, own: list[Own]) -> Binds:
+    def comprehension(self, bind: f.Bind, loop: f.For, own: list[Own]) -> Sequence[f.Bind]:
         b = Builder(self.supply)
-        body, parts, inner = loop.body, list[f.Var](), list[Place]()
-        with b.inside() as reads:
-            for one in own:
-                init = loop.inits[one.k]
-                parts.append(b.var("x", one.part(loop.state[one.k])))
-                reads.append(f.Bind((parts[-1],), f.Op("index", (init, *one.place), SURE)))
-                body = at_place(body, loop, one, parts[-1], self.supply)
+        body, parts, reads, inner = loop.body, list[f.Var](), list[f.Bind](), list[Place]()
+        for one in own:
+            parts.append(b.var("x", one.part(loop.state[one.k])))
+            reads.append(f.Bind((parts[-1],), f.Op("index", (loop.inits[one.k], *one.place), SURE)))
+            body = at_place(body, loop, one, parts[-1], self.supply)
         for one, x in zip(own, parts, strict=True):
             depth = len(one.place)
             inner.append(tuple([b.op("dim", (loop.inits[one.k],), k=depth + k) for k in range(rank_of(x.ty))]))
@@ -162,7 +160,7 @@ class _Loops:
                 b.binds.append(f.Bind((var,), f.Op("update", (loop.inits[one.k], row, *one.place[:-1]), SURE)))
         return block_of(b.binds, ()).binds
 
-    def replaced(self, bind: f.Bind, loop: f.For, fixed: list[Own]) -> Binds:
+    def replaced(self, bind: f.Bind, loop: f.For, fixed: list[Own]) -> Sequence[f.Bind]:
         """The loop, with what is at the places that do not change as its state."""
         b, vars_ = Builder(self.supply), list(bind.vars)
         state, inits = list(loop.state), list(loop.inits)
@@ -223,7 +221,7 @@ class _AtPlace(Renamed):
         return self.now[atom.name]
 
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
-        made: Binds = []
+        made: list[f.Bind] = []
         for bind in binds:
             if self.now.keys().isdisjoint(rhs_mentions(bind.rhs)):
                 made.append(f.Bind(bind.vars, self.rhs(bind.rhs)) if self.atoms else bind)
@@ -244,7 +242,7 @@ class _AtPlace(Renamed):
     def is_own(self, at: list[f.Atom]) -> bool:
         return tuple(at[: len(self.place)]) == self.place
 
-    def read(self, bind: f.Bind, op: f.Op, at: list[f.Atom], made: Binds) -> None:
+    def read(self, bind: f.Bind, op: f.Op, at: list[f.Atom], made: list[f.Bind]) -> None:
         """A read of the part, or of an element of it."""
         part, rest = self.value(op.args[0]), at[len(self.place) :]
         if not rest:

@@ -83,12 +83,12 @@ def steps(b: Builder, counter: Counter, start: f.Atom) -> f.Atom:
 
 def counter_of(loop: f.While) -> Counter | None:
     """The counter of a loop; None if it has none."""
-    match loop.cond:
-        case f.Block((f.Bind((asked,), f.Op(compare, (one, other))),), (answer,)) if answer == asked:
+    match loop.cond.binds:
+        case (f.Bind(asked, f.Op(compare, (one, other))),) if asked == loop.cond.results:
             pass
-        case f.Block((f.Bind((asked,), f.Op(compare, (one, other))), f.Bind((no,), f.Op("not", (no_of,)))), (answer,)) if (
-            answer == no and no_of == asked
-        ):  # fmt: skip
+        case (f.Bind(asked, f.Op(compare, (one, other))), f.Bind(no, f.Op("not", args))) if (
+            args == asked and no == loop.cond.results
+        ):
             compare = NOT.get(compare, "")
         case _:
             return None

@@ -57,7 +57,7 @@ def reduced(op: f.Op) -> f.Op:
     """A power whose exponent is a constant for which `pow` multiplies or divides, with an integer as the exponent
     (strength reduction)."""
     match op:
-        case f.Op("pow", (x, f.Const(-1.0 | 1.0 | 2.0 | 3.0 | 4.0 as exponent))):
+        case f.Op("pow", (x, f.Const(float() as exponent))) if exponent in (-1.0, 1.0, 2.0, 3.0, 4.0):
             return f.Op("powi", (x, f.Const(int(exponent), f.I64)), (), op.span)
         case _:
             return op
