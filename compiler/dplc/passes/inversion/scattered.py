@@ -165,7 +165,7 @@ class Site:
                 raise Unfit
             self.reads.append(Read(atom, array, tuple(map(self.affine.sum, at))))
             return
-        if not (OPS[op.op].elementwise and OPS[op.op].cheap and op.op != "cast" or self.is_fixed(op)):
+        if not ((OPS[op.op].elementwise and OPS[op.op].cheap and op.op != "cast") or self.is_fixed(op)):
             raise Unfit
         for arg in op.args:
             self.collect(arg)
