@@ -82,6 +82,30 @@ def converging(h: Hole) -> str:
     )
 
 
+@rule(3, lambda h: h.ty == FLOAT)
+def in_place(h: Hole) -> str:
+    """Loops over a matrix that they write: at their own place, one beside it, or one again and again; all of it, a
+    triangle, or where a condition holds."""
+    n, m = h.writer.below(3) + 1, h.writer.below(3) + 1
+    c = h.named("c", array(array(FLOAT, m), n))
+    i, j, k, x = h.named("i", INT), h.named("j", INT), h.named("k", INT), h.named("x", FLOAT)
+    start = h.one(f"fill {n} (zeros {m})", h(c[1]))
+    there = h.one(f"{i[0]}, {j[0]}", f"{i[0]}, {j[0]}", f"({i[0]} + 1) % {n}, {j[0]}", f"{i[0]}, 0")
+    written = f"{{ {c[0]} with [{there}] = {h.one(x[0], f'0.5 * {x[0]}')} + {h(FLOAT, i, j, x, *h.one([], [c]))} }}"
+    step = f"let {x[0]} = {c[0]}[{there}] in {written}"
+    if h.often(30):
+        step = f"if {h.small(BOOL, i, j)} then ({step}) else {c[0]}"
+    if h.often(40):
+        step = f"loop {c[0]} = {c[0]} for {k[0]} < {h.count()} do ({step})"
+    inner, outer = h.one(f"{m}", f"{m}", f"min {m} {i[0]}"), h.one(f"{n}", f"{n}", f"{n} - 1")
+    row = f"loop {c[0]} = {c[0]} for {j[0]} < {inner} do ({step})"
+    if h.often(70):
+        made = f"loop {c[0]} = {start} for {i[0]} < {outer} do {row}"
+    else:
+        made = f"fst (loop ({c[0]}, {i[0]}) = ({start}, 0) while {i[0]} < {outer} do ({row}, {i[0]} + 1))"
+    return f"(let {c[0]} = ({made}) in {h(FLOAT, c)} + sum (map sum {c[0]}))"
+
+
 @rule(4, no_functions)
 def local_reference(h: Hole) -> str:
     """Made, written, read."""

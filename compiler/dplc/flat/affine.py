@@ -25,22 +25,42 @@ class Affine:
         self.dims = dims
         self.sums: dict[str, Sum] = {}
         self.counts: dict[object, Sum] = {}
+        self.trips: dict[str, Sum] = {}  # what counts are if there are steps
+        self.negative: dict[str, f.Atom] = {}  # what a condition asks to be negative
         self.facts: tuple[Sum, ...] = ()  # sums that are 0 or greater here (`conditions.py`)
         self.arrays: dict[str, f.Var] = {}  # those whose lengths are terms
 
     def loop(self, index: f.Var, count: f.Atom) -> None:
-        self.counts[index.name] = self.sum(count)
+        self.counts[index.name] = self.trip(count)
+
+    def trip(self, count: f.Atom) -> Sum:
+        """What a count is, if a loop has any steps."""
+        known = self.trips.get(count.name) if isinstance(count, f.Var) else None
+        return self.sum(count) if known is None else known
 
     def define(self, bind: f.Bind) -> None:
         """Notes what an operation gives, if it is a sum, or a place on a ring."""
         if not isinstance(bind.rhs, f.Op) or len(bind.vars) != 1:
             return
+        self.chosen(bind.vars[0].name, bind.rhs)
         if bind.rhs.attr("ring"):
             self.counts[bind.vars[0].name] = self.sum(bind.rhs.args[1])
         elif OPS[bind.rhs.op].finds:
             self.found(bind.vars[0], bind.rhs.args[0])
         elif (total := self.total(bind.rhs)) is not None:
             self.sums[bind.vars[0].name] = total
+
+    def chosen(self, name: str, op: f.Op) -> None:
+        """Notes what a count is that is 0 under a condition, or a constant where it overflowed."""
+        match op.op, op.args:
+            case "lt", (asked, f.Const(0, f.I64)):
+                self.negative[name] = asked
+            case "select", (_, count, f.Const(0, f.I64)):
+                self.trips[name] = self.trip(count)
+            case "select", (f.Var(cond), f.Const(int(), f.I64), count) if self.negative.get(cond) == count:
+                self.trips[name] = self.trip(count)
+            case _:
+                pass
 
     def found(self, place: f.Var, array: f.Atom) -> None:
         """Notes that a place that was found in an array is one of its elements'; an array without elements has none."""
@@ -106,13 +126,18 @@ class Affine:
 
     def least(self, total: Sum) -> Sum:
         """The least value of a sum in its loops: the indices are replaced by the values that make it least."""
-        while loops := [term for term in total if term in self.counts]:
-            for index in loops:
-                factor = total[index]
-                total = combined(total, {index: 1}, -factor)
-                if factor < 0:  # the last step
-                    total = combined(total, combined(self.counts[index], {ONE: 1}, -1), factor)
+        while (index := self.innermost(total)) is not None:
+            factor = total[index]
+            total = combined(total, {index: 1}, -factor)
+            if factor < 0:  # the last step
+                total = combined(total, combined(self.counts[index], {ONE: 1}, -1), factor)
         return total
+
+    def innermost(self, total: Sum) -> object | None:
+        """An index in a sum on which the counts of no others depend; None if there is no index."""
+        loops = [term for term in total if term in self.counts]
+        inner = [index for index in loops if all(index not in self.counts[other] for other in loops)]
+        return next(iter(inner or loops), None)
 
 
 def is_positive(total: Sum) -> bool:

@@ -24,6 +24,7 @@ from dplc.ad.activity import Graph, Node
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives
 from dplc.ad.reverse import residuals
+from dplc.ad.reverse.aliases import Aliases
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.store_on_kill import Overwritten, store_on_kill
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, by_sign, either, sent
@@ -131,6 +132,7 @@ class Reverse:
         self.records: Records | None = None
         self.sizes = Dims(f.Block((), ()))
         self.changing: set[str] = set()  # arrays that are updated
+        self.aliases = Aliases(f.Fn("", (), (), f.Block((), ())))
         self.kept: set[str] = set()  # variables that are kept
         self.makers: dict[str, f.Bind] = {}  # the bindings of variables
         self.lengths: dict[str, tuple[Dim | None, ...]] = {}  # of arrays in which comprehensions keep numbers and rows
@@ -144,6 +146,7 @@ class Reverse:
         self.register(fn)
         self.sizes, self.box = self.d.sizes.dims(fn), box
         self.changing = set(changing(fn.body))
+        self.aliases = Aliases(fn)
         self.root = fn.name in self.d.roots
         if self.restores:
             self.overwritten = store_on_kill(fn, self.d.supply, self.is_active, self.root)
@@ -229,7 +232,7 @@ class Reverse:
         home = self.home.get(var.name)
         if var.name in self.overwritten.names:
             return repeats.READ if self.repeats(tape, home) else None
-        if home is None or var.ty in self.d.updated:
+        if home is None or (var.ty in self.d.updated and not self.aliases.only_read(var)):
             return None
         made = self.makers.get(var.name)
         if made is not None and isinstance(made.rhs, f.Op) and made.rhs.op in ("index", "slice"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dpl.diagnostics import Bug
 from dpl.prims import elementary
@@ -32,7 +32,7 @@ ORDERS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 
 def vector_lengths(name: str, ty: str, width: int) -> list[int]:
     """The lengths of the vectors that a machine with vectors of `width` bytes has a function for."""
-    most = width // SIZES[SCALARS[ty]] if name in elementary.VECTORS else 0
+    most = width // SIZES[SCALARS[ty]] if elementary.has_vectors(name, ty) else 0
     return [n for n in (2, 4, 8, 16) if n in (most, most // 2)]
 
 
@@ -236,40 +236,61 @@ class _Text:
         return self.let(f"load double, ptr {self.let(f'getelementptr double, ptr {name}, i64 {index}')}")
 
     def rarely(self, step: Step, args: list[str]) -> str:
-        """A branch; for vectors, a loop over the lanes."""
+        """A branch.  For vectors, a call of a function for vectors if there is one, or else a loop over the lanes."""
         condition, usual, *given = args
-        ty, n, before = self.type(step.type), self.lanes, self.block
+        ty = self.type(step.type)
+        if not self.lanes:
+            return self.branch(condition, usual, ty, lambda: self.other(step, given))
+        n = self.lanes
+        condition = self.let(f"freeze <{n} x i1> {condition}")  # lanes without a number may be poison
+        some = self.let(f"call i1 @llvm.vector.reduce.or.v{n}i1(<{n} x i1> {condition})")
+        if not elementary.has_vectors(str(step.detail), step.type):
+            return self.branch(some, usual, ty, lambda: self.by_lanes(step, condition, usual, given))
+
+        def all_lanes() -> str:
+            made = self.other(step, given, n)
+            return self.let(f"select <{n} x i1> {condition}, {ty} {made}, {ty} {usual}")
+
+        return self.branch(some, usual, ty, all_lanes)
+
+    def branch(self, condition: str, usual: str, ty: str, make: Callable[[], str]) -> str:
+        """The usual value, or what is made where the condition holds."""
+        before = self.block
         self.count += 1
-        rare, lane, run, next_, after = (f"{name}{self.count}" for name in ("rare", "lane", "run", "next", "after"))
-        function = f"@rt.{step.detail}.{step.type}"
-        if n:  # lanes without a number may be poison
-            condition = self.let(f"freeze <{n} x i1> {condition}")
-        leaf = SCALARS[step.type]
-        some = self.let(f"call i1 @llvm.vector.reduce.or.v{n}i1(<{n} x i1> {condition})") if n else condition
-        self.lines.append(f"  br i1 {some}, label %{rare}, label %{after}")
+        rare, after = f"rare{self.count}", f"after{self.count}"
+        self.lines.append(f"  br i1 {condition}, label %{rare}, label %{after}")
         self.start(rare)
-        if not n:
-            value = self.let(f"call {leaf} {function}({', '.join(f'{leaf} {arg}' for arg in given)})")
-            last = rare
-        else:
-            self.lines.append(f"  br label %{lane}")
-            self.start(lane)
-            i = self.let(f"phi i32 [ 0, %{rare} ], [ %{next_}.i, %{next_} ]")
-            all_ = self.let(f"phi {ty} [ {usual}, %{rare} ], [ %{next_}.all, %{next_} ]")
-            here = self.let(f"extractelement <{n} x i1> {condition}, i32 {i}")
-            self.lines.append(f"  br i1 {here}, label %{run}, label %{next_}")
-            self.start(run)
-            parts = [self.let(f"extractelement {ty} {arg}, i32 {i}") for arg in given]
-            one = self.let(f"call {leaf} {function}({', '.join(f'{leaf} {part}' for part in parts)})")
-            more = self.let(f"insertelement {ty} {all_}, {leaf} {one}, i32 {i}")
-            self.lines.append(f"  br label %{next_}")
-            self.start(next_)
-            self.lines.append(f"  %{next_}.all = phi {ty} [ {all_}, %{lane} ], [ {more}, %{run} ]")
-            self.lines.append(f"  %{next_}.i = add i32 {i}, 1")
-            done = self.let(f"icmp eq i32 %{next_}.i, {n}")
-            self.lines.append(f"  br i1 {done}, label %{after}, label %{lane}")
-            self.start(after)
-            return self.let(f"phi {ty} [ {usual}, %{before} ], [ %{next_}.all, %{next_} ]")
+        value = make()
+        last = self.block
         self.lines.append(f"  br label %{after}")
         self.start(after)
         return self.let(f"phi {ty} [ {usual}, %{before} ], [ {value}, %{last} ]")
+
+    def other(self, step: Step, args: Sequence[str], lanes: int = 0) -> str:
+        """A call of another function, for one number or for vectors."""
+        ty = _type(step.type, lanes)
+        operands = ", ".join(f"{ty} {arg}" for arg in args)
+        return self.let(f"call {ty} @rt.{step.detail}.{step.type}{f'.v{lanes}' if lanes else ''}({operands})")
+
+    def by_lanes(self, step: Step, condition: str, usual: str, given: Sequence[str]) -> str:
+        """A loop over the lanes, with a call where the condition holds."""
+        ty, n, before = self.type(step.type), self.lanes, self.block
+        self.count += 1
+        lane, run, next_, done = (f"{name}{self.count}" for name in ("lane", "run", "next", "done"))
+        self.lines.append(f"  br label %{lane}")
+        self.start(lane)
+        i = self.let(f"phi i32 [ 0, %{before} ], [ %{next_}.i, %{next_} ]")
+        all_ = self.let(f"phi {ty} [ {usual}, %{before} ], [ %{next_}.all, %{next_} ]")
+        here = self.let(f"extractelement <{n} x i1> {condition}, i32 {i}")
+        self.lines.append(f"  br i1 {here}, label %{run}, label %{next_}")
+        self.start(run)
+        one = self.other(step, [self.let(f"extractelement {ty} {arg}, i32 {i}") for arg in given])
+        more = self.let(f"insertelement {ty} {all_}, {SCALARS[step.type]} {one}, i32 {i}")
+        self.lines.append(f"  br label %{next_}")
+        self.start(next_)
+        self.lines.append(f"  %{next_}.all = phi {ty} [ {all_}, %{lane} ], [ {more}, %{run} ]")
+        self.lines.append(f"  %{next_}.i = add i32 {i}, 1")
+        last = self.let(f"icmp eq i32 %{next_}.i, {n}")
+        self.lines.append(f"  br i1 {last}, label %{done}, label %{lane}")
+        self.start(done)
+        return f"%{next_}.all"

@@ -34,7 +34,7 @@ from dplc.narrow import expect_type
 from dplc.passes.inversion.equal_lengths import counts_of_lengths
 from dplc.passes.inversion.nests import with_nests
 from dplc.passes.inversion.own_additions import kept_at_own
-from dplc.passes.inversion.scattered import MOST, Added, Loop, Points, Read, Site, Unfit, is_in
+from dplc.passes.inversion.scattered import MOST, Loop, Points, Read, Site, Unfit, is_in
 
 Done = tuple[set[int], list[f.Bind]]  # the accumulators that are done in another way, by their numbers, and this way
 
@@ -151,19 +151,20 @@ class _Inverter:
             points = Points(par, self.affine)
         except Unfit:
             return set(), []
-        sums = {k: one for k in range(len(par.outs)) if (one := gathered(points, k)) is not None}
-        if not any(one.pays() for one in sums.values()):
+        sums = {k: parts for k in range(len(par.outs)) if (parts := gathered(points, k))}
+        if not any(one.pays() for parts in sums.values() for one in parts):
             return set(), []
         b = Builder(self.supply)
-        for k, one in sums.items():
+        for k, parts in sums.items():
             var, target = bind.vars[k], par.outs[k].target
-            made = one.write(b)
+            made = [one.write(b) for one in parts]
+            assert target is not None
+            total = b.one(f.Op("acc_add", (target, made[0])), var.ty) if isinstance(target, f.Var) else made[0]
+            for one in made[1:]:
+                total = b.one(f.Op("acc_add", (total, one)), var.ty)
             last = b.binds[-1]
-            assert target is not None and isinstance(last, f.Bind)
-            if isinstance(target, f.Const):
-                b.binds[-1] = f.Bind((var,), last.rhs)
-            else:
-                b.binds.append(f.Bind((var,), f.Op("acc_add", (target, made))))
+            assert isinstance(last, f.Bind)
+            b.binds[-1] = f.Bind((var,), last.rhs)
         return set(sums), list(block_of(b.binds, ()).binds)
 
 
@@ -204,26 +205,31 @@ def without_additions(binds: Sequence[f.Bind], names: set[str]) -> list[f.Bind]:
     return made
 
 
-def gathered(points: Points, k: int) -> Gathered | None:
-    """What is added to an accumulator, as sums at its places; None if that cannot be done."""
+def gathered(points: Points, k: int) -> list[Gathered]:
+    """What is added to an accumulator, as sums at its places: each for the additions whose places follow from the same
+    indices; none if that cannot be done."""
     try:
-        return Gathered(points, points.added[k])
-    except (Unfit, KeyError):
-        return None
+        sites = [Site(points, one) for one in points.added.get(k, ())]
+        alike: dict[object, list[Site]] = {}
+        for site in sites:
+            alike.setdefault((tuple(site.solved), tuple(site.shifts.items())), []).append(site)
+        return [Gathered(points.affine, group) for group in alike.values()]
+    except Unfit:
+        return []
 
 
 class Gathered:
     """All that is added to an accumulator, as sums at its places.  `moved` are the indices that do not follow from the
     place alone; `most` is the greatest constant at the place of an index."""
 
-    def __init__(self, points: Points, added: list[Added]) -> None:
-        self.affine = points.affine
-        self.sites = [Site(points, one) for one in added]
-        first, *others = self.sites
-        if len(added) > MOST or any(site.solved != first.solved or site.shifts != first.shifts for site in others):
+    def __init__(self, affine: Affine, sites: list[Site]) -> None:
+        self.affine = affine
+        self.sites = sites
+        first = sites[0]
+        if len(sites) > MOST:
             raise Unfit
         self.solved, self.shifts, self.loops = first.solved, first.shifts, first.loops
-        self.dims, self.type = added[0].dims, added[0].value.ty
+        self.dims, self.type = first.added.dims, first.added.value.ty
         self.most = {index: max(site.constants[index] for site in self.sites) for index in self.solved}
         self.moved = {index for index in self.solved if index in self.shifts or self.most[index]}
         for site in self.sites:

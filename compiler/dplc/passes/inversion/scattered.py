@@ -10,7 +10,7 @@ from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import rhs_mentions
+from dplc.flat.walk import names, rhs_mentions
 from dplc.passes.inversion.zeros import gives_zero
 from dplc.passes.simplify.purity import droppable
 
@@ -165,11 +165,16 @@ class Site:
                 raise Unfit
             self.reads.append(Read(atom, array, tuple(map(self.affine.sum, at))))
             return
-        if not (OPS[op.op].elementwise and OPS[op.op].cheap) or op.op == "cast":
+        if not ((OPS[op.op].elementwise and OPS[op.op].cheap and op.op != "cast") or self.is_fixed(op)):
             raise Unfit
         for arg in op.args:
             self.collect(arg)
         self.code.append((atom, op))
+
+    def is_fixed(self, op: f.Op) -> bool:
+        """True for an operation on numbers from outside of the nest: it is done once, wherever it stands."""
+        inside = self.points.defined.keys() | self.points.opaque | self.loops.keys()
+        return OPS[op.op].elementwise and inside.isdisjoint(names(op.args))
 
     def solve(self, at: Sum) -> None:
         """Finds the index of the nest that follows from a place."""

@@ -51,6 +51,7 @@ def join(program: f.Program) -> f.Program:
 
 def with_sums(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """The function with inversions, whose sums may be joined in turn."""
+    fn = with_known_numbers(fn)
     made = inverted(fn, supply)
     return fn if made is fn else joined(made)
 

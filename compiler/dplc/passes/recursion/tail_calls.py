@@ -67,12 +67,16 @@ def tail_calls(block: f.Block, name: str) -> Iterator[f.Call]:
 
 def rotated(fn: f.Fn, supply: f.Supply) -> f.Block | None:
     """The simple form: one pure condition chooses between a result without calls and the next step."""
+    prefix = fn.body.binds[:-1]
     match tail(fn.body):
         case f.If(cond, then, else_):
-            on_true, on_false = (all_tails(b, fn.name) for b in (then, else_))
+            pass
+        case f.Switch(f.Var(_, f.Num() as ty) as number, (f.Case(tag, None, then),), f.Block() as else_):
+            cond = f.Var(supply.fresh("eq"), f.BOOL)
+            prefix = (*prefix, f.Bind((cond,), f.Op("eq", (number, f.Const(tag, ty)))))
         case _:
             return None
-    prefix = fn.body.binds[:-1]
+    on_true, on_false = (all_tails(b, fn.name) for b in (then, else_))
     if on_true == on_false or None in (on_true, on_false) or not all(is_pure(bind.rhs) for bind in prefix):
         return None
     state = tuple(f.Var(supply.fresh(p.name), p.ty) for p in fn.params)

@@ -20,7 +20,6 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier, Renamed
 from dplc.flat.types import of_rank
 from dplc.flat.walk import atoms, binders, blocks, every, mentioned, supply_for, with_branches
-from dplc.passes.recursion.counted_loops import counted
 from dplc.passes.recursion.tail_calls import filler, flagged, is_call, is_pure, rotated
 from dplc.passes.simplify.dead_code import drop_unused
 
@@ -226,7 +225,7 @@ class _TwoLoops:
         there = f.While(without(loop.state), inits, cond, body, len(self.kept))
         row = f.Var(self.supply.fresh("kept"), of_rank(f.Tup(tuple(self.places)), 1))
         rows = (row,) if self.kept else ()
-        binds = [*begin, *block.binds[:at], *counted(f.Bind((*without(vars_), *rows), there), self.supply)]
+        binds = [*begin, *block.binds[:at], f.Bind((*without(vars_), *rows), there)]
         binds += block.binds[at + 1 :]
         steps = vars_[first]
         if exact and rows:

@@ -53,6 +53,23 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             return None
 
 
+PRODUCTS = (-1, 0, 1, 2, 3, 4)  # the exponents for which `powi` multiplies or divides
+
+
+def reduced(op: f.Op) -> f.Op:
+    """A power with a constant exponent as `powi`, if it is products then, or else as `pow`, which has vectors (strength
+    reduction).  Both give the same."""
+    match op:
+        case f.Op("pow", (x, f.Const(float() as exponent))) if exponent in PRODUCTS:
+            return f.Op("powi", (x, f.Const(int(exponent), f.I64)), (), op.span)
+        case f.Op("powi", (x, f.Const(int() as exponent))) if elem_of(x.ty) in (f.F64, f.F32):
+            if exponent not in PRODUCTS and abs(exponent) < 1 << 24:  # exact at both types
+                return f.Op("pow", (x, f.Const(float(exponent), elem_of(x.ty))), (), op.span)
+            return op
+        case _:
+            return op
+
+
 def part(op: f.Op, made: f.Op) -> f.Atom | None:
     """A part of what `made` gives, if it is known: an element of a fill, the whole in its own dimensions."""
     match op.op, made.op, op.args:

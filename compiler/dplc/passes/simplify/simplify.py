@@ -17,6 +17,7 @@ one shows which dimensions are equal (`hoist_dims`).  Then dead code is eliminat
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_
@@ -44,7 +45,7 @@ from dplc.flat.walk import (
     with_rhs,
 )
 from dplc.passes.simplify.dead_code import drop_unused
-from dplc.passes.simplify.fold import fold, is_null
+from dplc.passes.simplify.fold import fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, has_at_most, pays_in_loops
 from dplc.passes.simplify.loop_state import replaced_by_scalars
@@ -251,7 +252,7 @@ class _Simplifier:
         if isinstance(rhs, f.Op):
             if rhs.op in ("check_equal", "same_shape") and rhs.args[0] == rhs.args[1]:
                 return
-            rhs = self.unfilled(rhs, out)
+            rhs = self.rooted(reduced(self.unfilled(rhs, out)), out)
         same = self.folded(rhs)
         if same is not None:
             self.same(bind.vars, (same,))
@@ -282,6 +283,22 @@ class _Simplifier:
         var = f.Var(self.supply.fresh(op.op), result_type(op.op, tuple([a.ty for a in args]), {}))
         self.simple(f.Bind((var,), f.Op(op.op, args, op.attrs, op.span)), out)
         return f.Op("fill", (next(iter(fills.values())).args[0], self.atom(var)), (), op.span)
+
+    def rooted(self, op: f.Op, out: list[f.Bind]) -> f.Op:
+        """A power with exponent 1/2 -> a square root, which is not -0.0, and infinite at minus infinity."""
+        match op:
+            case f.Op("pow", (x, f.Const(0.5, half))):
+                pass
+            case _:
+                return op
+
+        def made(name: str, *args: f.Atom) -> f.Atom:
+            var = f.Var(self.supply.fresh(name), result_type(name, tuple([a.ty for a in args]), {}))
+            self.simple(f.Bind((var,), f.Op(name, args, (), op.span)), out)
+            return self.atom(var)
+
+        root = made("sqrt", made("add", x, f.Const(0.0, half)))
+        return f.Op("select", (made("eq", x, f.Const(-math.inf, half)), f.Const(math.inf, half), root), (), op.span)
 
     def folded(self, rhs: f.Rhs) -> f.Atom | None:
         match rhs:

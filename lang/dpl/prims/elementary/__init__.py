@@ -33,7 +33,8 @@ NAMES = {
     )
     for name in names.split()
 }
-VECTORS = NAMES.keys() - {"sin_far", "cos_far", "tan_far"}
+FAR = {"sin_far", "cos_far", "tan_far"}  # they are called by others, where those are far from 0
+VECTORS = NAMES.keys() - FAR
 
 
 def arity(name: str) -> int:
@@ -42,6 +43,11 @@ def arity(name: str) -> int:
 
 def types(name: str) -> tuple[str, ...]:
     return "f64", "f32"
+
+
+def has_vectors(name: str, type_: str) -> bool:
+    """True if there are functions for vectors.  Far from 0, f64 reads tables."""
+    return name not in FAR or type_ == "f32"
 
 
 @cache
@@ -57,7 +63,7 @@ def described(name: str, type_: str) -> Steps:
 def function(name: str, type_: str = "f64") -> Callable[..., float]:
     from dpl.prims.elementary.python import compiled
 
-    return compiled(described(name, type_), lambda other: function(other, type_))
+    return compiled(described(name, type_), function)
 
 
 def late(name: str) -> Callable[..., float]:

@@ -14,6 +14,7 @@ from dpl.prims.elementary.steps import (
     nearest,
     polynomial,
     select,
+    sqrt,
     sum_of,
     two_product,
     two_to,
@@ -73,6 +74,16 @@ def power_near(size: Value, y: Value) -> Value:
     return scaled(p, k)
 
 
+def arithmetic(x: Value, y: Value, other: Value) -> Value:
+    """x^y where arithmetic gives it, so that compilers may use that; `other` for other exponents, and at 0 and infinity
+    where they differ."""
+    above = x > 0.0
+    inverse = 1.0 / select(x.same(0.0), 1.0, x)
+    product = select(y.same(2.0), x * x, select(y.same(3.0), x * x * x, select(y.same(4.0), (x * x) * (x * x), other)))
+    root = select(above & y.same(0.5), sqrt(select(above, x, 1.0)), product)
+    return select(y.same(1.0), x, select(y.same(-1.0) & x.differs(0.0), inverse, root))
+
+
 def pow(x: Value, y: Value) -> Value:
     if x.type == "f32":
         return narrow(pow(widen(x), widen(y)))
@@ -91,4 +102,5 @@ def pow(x: Value, y: Value) -> Value:
     result = select(negative & odd, -result, result)
     result = select((x < 0.0) & (size < INF) & (abs(y) < INF), select(whole, result, NAN), result)
     result = select(x.is_nan | y.is_nan, x + y, result)
+    result = arithmetic(x, y, result)
     return select(x.same(1.0) | y.same(0.0), x.of(1.0), result)

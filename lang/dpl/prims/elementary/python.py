@@ -36,8 +36,8 @@ def split(x: float, root: float) -> tuple[float, float]:
     return (float(k), m) if m >= root else (k - 1.0, m + m)
 
 
-def compiled(steps: Steps, other: Callable[[str], Callable]) -> Callable:
-    """The function; `other` gives the functions that it calls."""
+def compiled(steps: Steps, other: Callable[[str, str], Callable]) -> Callable:
+    """The function; `other` gives the functions that it calls, by names and types."""
     names: dict[str, Any] = {
         "POWERS": POWERS, "sqrt": math.sqrt, "copysign": math.copysign, "split": split, "array": array,
         "inf": math.inf, "nan": math.nan,
@@ -48,7 +48,7 @@ def compiled(steps: Steps, other: Callable[[str], Callable]) -> Callable:
 
 
 class _Writer:
-    def __init__(self, steps: Steps, names: dict, other: Callable[[str], Callable]) -> None:
+    def __init__(self, steps: Steps, names: dict, other: Callable[[str, str], Callable]) -> None:
         self.steps = steps
         self.names = names
         self.other = other
@@ -91,7 +91,7 @@ class _Writer:
                 return f"table{number}[int({args[0]})]"
             case "rarely":
                 name = f"function{number}"
-                self.names[name] = self.other(str(step.detail))
+                self.names[name] = self.other(str(step.detail), step.type)
                 return f"({name}({', '.join(args[2:])}) if {args[0]} else {args[1]})"
             case op:
                 return FORMS[op].format(*args)

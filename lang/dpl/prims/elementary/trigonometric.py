@@ -101,7 +101,7 @@ def cos(x: Value) -> Value:
 
 def sin_far(x: Value) -> Value:
     if x.type == "f32":
-        return narrow(sin_far(widen(x)))
+        return narrow(sin(widen(x)))
     finite = abs(x) < float("inf")
     k, r, low = reduced_far(select(finite, abs(x), 1e6))
     y = turned(k, r, low)
@@ -110,7 +110,7 @@ def sin_far(x: Value) -> Value:
 
 def cos_far(x: Value) -> Value:
     if x.type == "f32":
-        return narrow(cos_far(widen(x)))
+        return narrow(cos(widen(x)))
     finite = abs(x) < float("inf")
     k, r, low = reduced_far(select(finite, abs(x), 1e6))
     return select(finite, turned(k + 1.0, r, low), NAN)
@@ -136,7 +136,7 @@ def tan(x: Value) -> Value:
 
 def tan_far(x: Value) -> Value:
     if x.type == "f32":
-        return narrow(tan_far(widen(x)))
+        return narrow(tan(widen(x)))
     finite = abs(x) < float("inf")
     y = tan_turned(*reduced_far(select(finite, abs(x), 1e6)))
     return select(finite, select(x < 0.0, -y, y), NAN)
