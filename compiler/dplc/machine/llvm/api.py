@@ -139,7 +139,7 @@ def host_name() -> str:
 def host_features() -> str:
     """What this processor has and has not, sorted: `+avx,-sha`.
 
-    Vectors are as wide as its registers: LLVM prefers half of that for Intel's, for the sake of the code around them, and
+    Vectors are as wide as its registers: LLVM prefers half of that for Intel's, for the sake of code around them, and
     loops of elementary functions take 1.3 times as long."""
     known = answer("GetHostCPUFeatures")[1].split(",")
     if "+avx512f" in known:
