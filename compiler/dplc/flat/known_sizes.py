@@ -88,8 +88,8 @@ def of_results(fn: f.Fn, known: KnownSizes) -> Known:
         here = parts(result.name, result.ty) if isinstance(result, f.Var) else ()
         for (at, rank), (there, _) in zip(here, parts(path("", i), result.ty), strict=False):
             for k in range(rank):
-                if isinstance(known := dims.found.get((at, k)), f.Const):
-                    found[there, k] = known
+                if isinstance(length := dims.found.get((at, k)), f.Const):
+                    found[there, k] = length
     return found
 
 

@@ -197,7 +197,7 @@ class _Text:
             case "two_to":
                 return self.power(self.bits(first, args[0], ty), ty)
             case "scaled":
-                return self.scaled(*args, ty)
+                return self.scaled(args[0], args[1], ty)
             case "bit":
                 bits = self.let(f"and {i} {self.bits(first, args[0], ty)}, {self.whole(int(str(step.detail)), ty)}")
                 return self.let(f"icmp ne {i} {bits}, {self.whole(0, ty)}")
