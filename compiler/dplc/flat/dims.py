@@ -28,6 +28,7 @@ Fields = dict[tuple[f.Type, int], tuple[int, ...]]  # the shapes of the arrays t
 
 
 LOOPS = (f.For, f.While)
+ANY = f.Const("any", f.I64)  # the length of what a function got from itself, while its own lengths are guessed
 
 
 class Dims:
@@ -152,11 +153,27 @@ class Dims:
                     case f.Build(_, count, body, _, inner):
                         self.set(var.name, k, self.inner(body.results[i], [count], inner[i] if inner else (), k - 1))
                     case f.If() | f.Switch():
-                        first, *rest = [self.of(inner.results[i], k) for inner in blocks(bind.rhs)]
-                        same = all(self.equal(dim, first) for dim in rest) and not inside(first, bind.rhs)
-                        self.set(var.name, k, first if same else None)
+                        dim = self.agreed([self.of(arm.results[i], k) for arm in blocks(bind.rhs) if not fails(arm)])
+                        self.set(var.name, k, None if inside(dim, bind.rhs) else dim)
                     case _:
                         self.set(var.name, k, None)
+            if isinstance(var.ty, f.Tup) and isinstance(bind.rhs, f.If | f.Switch):
+                self.chosen(var, [arm.results[i] for arm in blocks(bind.rhs) if not fails(arm)])
+
+    def agreed(self, dims: Sequence[Dim | None]) -> Dim | None:
+        """What several dimensions are, if they are one."""
+        first, *rest = [dim for dim in dims if dim != ANY] or dims or [None]
+        return first if all(self.equal(dim, first) for dim in rest) else None
+
+    def chosen(self, var: f.Var, sources: Sequence[f.Atom]) -> None:
+        """The numbers known of the arrays in a tuple that is one of several, where these agree."""
+        if not self.numbered:
+            return
+        names = [source.name if isinstance(source, f.Var) else "" for source in sources]
+        for whole, *pieces in zip(*[parts(name, var.ty) for name in (var.name, *names)], strict=True):
+            for k in range(whole[1]):
+                dim = self.agreed([self.found.get((at, k)) for at, _ in pieces])
+                self.set(whole[0], k, dim if isinstance(dim, f.Const) else None)
 
     def inner(self, element: f.Atom, counts: Sequence[f.Atom], told: Sequence[f.Atom], k: int) -> Dim | None:
         """Dimension k of the elements of a comprehension, if it is the same where there are no elements: then it is
@@ -191,6 +208,11 @@ class Dims:
 def dims_of(body: f.Block) -> Dims:
     """The dimensions of the arrays of a function with this body."""
     return Dims(body)
+
+
+def fails(arm: f.Block) -> bool:
+    """True if an arm of a branch never comes to its end."""
+    return any(isinstance(bind.rhs, f.Op) and bind.rhs.op == "fail" for bind in arm.binds)
 
 
 def inside(dim: Dim | None, rhs: f.Rhs) -> bool:

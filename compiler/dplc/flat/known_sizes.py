@@ -17,7 +17,7 @@ from dpl.node import field, node
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
-from dplc.flat.dims import Dims, Fields, Known, dims_of, parts, path
+from dplc.flat.dims import ANY, Dims, Fields, Known, dims_of, parts, path
 from dplc.flat.remembered import remembered_given
 from dplc.flat.walk import every
 from dplc.graph import components
@@ -60,8 +60,9 @@ def known_sizes(program: f.Program, fields: Fields | None = None) -> KnownSizes:
         results: dict[str, Known] = {}
         for name in order:
             if any(True for _ in arrays(program.fns[name].results)):
-                fn = program.fns[name]
-                results[name] = of_results(fn, dims_with(fn.body, parameters[name], results, fields))
+                itself = any(callee == name for callee, _ in calls[name])
+                found = of_recursion if itself else of_results
+                results[name] = found(program.fns[name], KnownSizes(parameters, results, fields))
         if results == known.results:
             return KnownSizes(parameters, results, fields)
         known = KnownSizes(parameters, results, fields)
@@ -73,14 +74,28 @@ def arrays(results: Sequence[f.Type]) -> Iterator[tuple[str, int]]:
         yield from parts(path("", i), ty)
 
 
-def of_results(fn: f.Fn, dims: Dims) -> Known:
+def of_recursion(fn: f.Fn, known: KnownSizes) -> Known:
+    """The lengths of the results of a function that calls itself: an optimistic fixpoint, which begins with what the
+    calls give that end the recursion."""
+    paths = arrays(fn.results)
+    assumed: Known = {(at, k): ANY for at, rank in paths for k in range(rank)}
+    while True:
+        found = of_results(fn, KnownSizes(known.parameters, {**known.results, fn.name: assumed}, known.fields))
+        kept = {at: length for at, length in found.items() if length != ANY and assumed.get(at) in (length, ANY)}
+        if kept == assumed:
+            return found
+        assumed = kept
+
+
+def of_results(fn: f.Fn, known: KnownSizes) -> Known:
     found: dict[tuple[str, int], f.Const] = {}
+    dims = known.dims(fn)
     for i, result in enumerate(fn.body.results):
         here = parts(result.name, result.ty) if isinstance(result, f.Var) else ()
         for (at, rank), (there, _) in zip(here, parts(path("", i), result.ty), strict=False):
             for k in range(rank):
-                if isinstance(known := dims.found.get((at, k)), f.Const):
-                    found[there, k] = known
+                if isinstance(length := dims.found.get((at, k)), f.Const):
+                    found[there, k] = length
     return found
 
 

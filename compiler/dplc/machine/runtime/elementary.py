@@ -27,6 +27,8 @@ WHOLE = {"f64": "i64", "f32": "i32"}
 PURE = "nounwind willreturn memory(none)"
 PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
 LOWEST = {"f64": 0x3FE6A09E667F3BCD, "f32": 0x3F3504F3}  # the bits of sqrt(1/2)
+SCALED = {"f64": "pd", "f32": "ps"}  # AVX-512's instructions for 2^k p
+AS_IN_CODE, ALL = 4, -1  # its ways to round, all lanes
 ORDERS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 
 
@@ -58,7 +60,7 @@ def definition(symbol: str, width: int, apart: bool) -> str | None:
         return None
     steps = elementary.described(match[1], match[2])
     params = [f"%x{i}" for i in range(steps.arity)]
-    made = _Text(steps, int(match[3] or 0))
+    made = _Text(steps, int(match[3] or 0), width)
     lines = made.text(params)
     section = f' section ".text.{symbol}"' if apart else ""
     head = f"define internal {_signature(symbol, params)} {PURE} noinline{_more(symbol, width)}{section} {{"
@@ -109,11 +111,13 @@ def variants(text: str) -> list[str]:
 
 
 class _Text:
-    """The instructions of a function of vectors with so many lanes, or of one number (0)."""
+    """The instructions of a function of vectors with so many lanes, or of one number (0), for a machine with vectors of
+    `width` bytes."""
 
-    def __init__(self, steps: Steps, lanes: int) -> None:
+    def __init__(self, steps: Steps, lanes: int, width: int) -> None:
         self.steps = steps
         self.lanes = lanes
+        self.width = width
         self.lines: list[str] = []
         self.tables: list[str] = []
         self.shifted: dict[int, str] = {}  # whole numbers, by step: plus MAGIC
@@ -191,9 +195,9 @@ class _Text:
                 self.shifted[number] = self.let(f"fadd {t} {args[0]}, {self.constant(magic, ty)}")
                 return self.let(f"fsub {t} {self.shifted[number]}, {self.constant(magic, ty)}")
             case "two_to":
-                bits = self.let(f"add {i} {self.bits(first, args[0], ty)}, {self.whole(BIAS[ty], ty)}")
-                bits = self.let(f"shl {i} {bits}, {self.whole(FRACTION[ty], ty)}")
-                return self.let(f"bitcast {i} {bits} to {t}")
+                return self.power(self.bits(first, args[0], ty), ty)
+            case "scaled":
+                return self.scaled(args[0], args[1], ty)
             case "bit":
                 bits = self.let(f"and {i} {self.bits(first, args[0], ty)}, {self.whole(int(str(step.detail)), ty)}")
                 return self.let(f"icmp ne {i} {bits}, {self.whole(0, ty)}")
@@ -212,6 +216,26 @@ class _Text:
             magic = self.constant(1.5 * 2.0 ** FRACTION[ty], ty)
             self.shifted[number] = self.let(f"fadd {self.type(ty)} {value}, {magic}")
         return self.let(f"bitcast {self.type(ty)} {self.shifted[number]} to {self.type(ty + '.bits')}")
+
+    def power(self, bits: str, ty: str) -> str:
+        """2^k, of the bits of k plus MAGIC."""
+        i = self.type(ty + ".bits")
+        bits = self.let(f"add {i} {bits}, {self.whole(BIAS[ty], ty)}")
+        bits = self.let(f"shl {i} {bits}, {self.whole(FRACTION[ty], ty)}")
+        return self.let(f"bitcast {i} {bits} to {self.type(ty)}")
+
+    def scaled(self, p: str, k: str, ty: str) -> str:
+        """2^k p, which AVX-512 has as an instruction; else two factors, as 2^k alone may be no normal number."""
+        t, i, magic = self.type(ty), self.type(ty + ".bits"), self.constant(1.5 * 2.0 ** FRACTION[ty], ty)
+        if self.width == 64 and self.lanes * SIZES[SCALARS[ty]] == self.width:
+            operands = f"{t} {p}, {t} {k}, {t} zeroinitializer, i{self.lanes} {ALL}, i32 {AS_IN_CODE}"
+            return self.let(f"call {t} @llvm.x86.avx512.mask.scalef.{SCALED[ty]}.512({operands})")
+        half = self.let(f"fmul {t} {k}, {self.constant(0.5, ty)}")
+        moved = self.let(f"fadd {t} {half}, {magic}")
+        rest = self.let(f"fsub {t} {k}, {self.let(f'fsub {t} {moved}, {magic}')}")
+        for part in (moved, self.let(f"fadd {t} {rest}, {magic}")):
+            p = self.let(f"fmul {t} {p}, {self.power(self.let(f'bitcast {t} {part} to {i}'), ty)}")
+        return p
 
     def split(self, x: str, ty: str) -> tuple[str, str]:
         """The exponent as a float, and the number without it."""

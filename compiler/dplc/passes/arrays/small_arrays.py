@@ -217,7 +217,7 @@ class Wants:
         if not (args or op.op in ("array", "fill")) or not all(map(self.shape, args)):
             return False
         if args and self.free.isdisjoint(names(args)):  # all are in memory
-            if op.op == "index" or any(prod(self.shape(a) or ()) > FEWER for a in args):
+            if op.op == "index" or (op.op != "slice" and any(prod(self.shape(a) or ()) > FEWER for a in args)):
                 return False
         trial = Writer(f.Supply(), [])
         return EXPANSIONS[op.op](trial, op, [blank_of(self.shape(a), a) for a in op.args]) is not None

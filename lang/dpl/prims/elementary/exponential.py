@@ -14,6 +14,7 @@ from dpl.prims.elementary.steps import (
     copysign,
     nearest,
     polynomial,
+    scaled,
     select,
     sum_of,
     two_product,
@@ -40,12 +41,6 @@ def parts(x: Value, low: Value | None = None) -> tuple[Value, Value, Value]:
     b = k * x.pick(LOW) if low is None else k * x.pick(LOW) - low
     r = a - b
     return k, a, r * r * polynomial(x.pick(c.EXP), r) - b
-
-
-def scaled(p: Value, k: Value) -> Value:
-    """2^k p, rounded once, for p from 1/2 to 2."""
-    half = nearest(k * 0.5)
-    return p * two_to(half) * two_to(k - half)
 
 
 def exp(x: Value) -> Value:

@@ -22,10 +22,10 @@ FORMS = {
     "add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})", "div": "({} / {})", "neg": "(-{})", "abs": "abs({})",
     "lt": "({} < {})", "le": "({} <= {})", "eq": "({} == {})", "ne": "({} != {})", "and": "({} and {})",
     "or": "({} or {})", "select": "({1} if {0} else {2})", "sqrt": "sqrt({})", "copysign": "copysign({}, {})",
-    "two_to": f"POWERS[int({{}}) + {-LOWEST}]", "first": "{}[0]", "second": "{}[1]",
+    "two_to": f"POWERS[int({{}}) + {-LOWEST}]", "first": "{}[0]", "second": "{}[1]", "scaled": "scaled({}, int({}))",
     "widen": "{}", "narrow": "{}",
 }  # fmt: skip
-ROUNDS = ("add", "sub", "mul", "div", "sqrt", "narrow")  # of type f32, these are rounded
+ROUNDS = ("add", "sub", "mul", "div", "sqrt", "scaled", "narrow")  # of type f32, these are rounded
 
 
 def split(x: float, root: float) -> tuple[float, float]:
@@ -36,11 +36,16 @@ def split(x: float, root: float) -> tuple[float, float]:
     return (float(k), m) if m >= root else (k - 1.0, m + m)
 
 
+def scaled(p: float, k: int) -> float:
+    """See `steps.scaled`; the first product is exact."""
+    return p * POWERS[k // 2 - LOWEST] * POWERS[k - k // 2 - LOWEST]
+
+
 def compiled(steps: Steps, other: Callable[[str, str], Callable]) -> Callable:
     """The function; `other` gives the functions that it calls, by names and types."""
     names: dict[str, Any] = {
-        "POWERS": POWERS, "sqrt": math.sqrt, "copysign": math.copysign, "split": split, "array": array,
-        "inf": math.inf, "nan": math.nan,
+        "POWERS": POWERS, "sqrt": math.sqrt, "copysign": math.copysign, "split": split, "scaled": scaled,
+        "array": array, "inf": math.inf, "nan": math.nan,
     }  # fmt: skip
     writer = _Writer(steps, names, other)
     exec(compile(writer.text(), f"<{steps.name} {steps.type}>", "exec"), names)

@@ -189,6 +189,11 @@ def two_to(k: Value) -> Value:
     return k.then("two_to")
 
 
+def scaled(p: Value, k: Value) -> Value:
+    """2^k p for a whole number k, rounded once, for p from 1/2 to 2."""
+    return p.then("scaled", k)
+
+
 def odd(k: Value) -> Value:
     """Whether a whole number, below 2^51 (f32: 2^22) in size, is odd."""
     return k.then("bit", detail=1, type_="bool")
