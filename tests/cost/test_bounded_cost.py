@@ -31,6 +31,7 @@ UNMEASURED = {
         for name in ("conv1d", "conv2d", "conv2d_transpose", "convolve", "max_pool", "mean_pool")
     },
     "Data.fold_lines": "the generated paths name no files",
+    **{f"Data.{name}": "the generated columns have one name; a fact for them" for name in ("numbers", "texts")},
     "Dist.entropy_discrete": "the generated one has two outcomes: 6.4 times 14 operations",
     "Dist.lkj_logpdf": "reads the diagonal, while its gradient is a whole matrix; memory comes near 1",
     "Dist.lkj_sample": "the slope of a gamma draw is an integral that takes longer the larger the shape, here the size",

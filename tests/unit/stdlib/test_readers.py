@@ -207,6 +207,7 @@ def test_tables(readers) -> None:
 REFUSALS = {
     'Data.numbers "b" table': "the column `b` has texts, not only numbers: 'x' in row 2",
     'Data.numbers "c" table': "there is no column `c`; the table has a, b, a",
+    'Data.numbers "a" table': "there are 2 columns `a`; List.nth takes one by its place",
     'Data.numbers "a" [("a;b", Data.Numbers [1.0]);]': "but one only, `a;b`: is the separator another?",
     'Data.read_table "," "t.csv"': "not 't.csv'; it follows the path",
     'Data.write_table "t.csv" "," [("a", Data.Numbers []); ("b", Data.Texts ["x"])]': "1 cell in the column `b`, but 0",

@@ -20,6 +20,7 @@ do close "bell" (Quad.integrate (fun x -> exp (0.0 - x * x)) (0.0f32 - 1.0f32 / 
 do close "root" (Quad.integrate sqrt 0.0f32 1.0f32) (2.0 / 3.0)
 let tail a = Quad.integrate (fun x -> exp (0.0 - a * x * x)) 0.0 a
 do close "slope" (grad tail 1.3f32) (grad tail 1.3)
+do close "erfcx" (-1e4f32 * grad Special.erfcx 100.0f32) 0.5641049762599319
 -- roots
 let (single, double) = ([1.0f32, 0.4f32], [1.0, 0.4])
 let circle a x = [x[0] ** 2 + x[1] ** 2 - a, x[0] - 2.0 * x[1]]

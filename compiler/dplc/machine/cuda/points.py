@@ -13,7 +13,7 @@ from dplc.flat import term as f
 from dplc.machine.cuda.device import DeviceFunction
 from dplc.machine.cuda.sums import SharedSums
 from dplc.machine.emit import arrays, inplace
-from dplc.machine.emit.layout import HEADER, leaves, struct
+from dplc.machine.emit.layout import ARRAY_HEADER, leaves, struct
 from dplc.machine.emit.rows import as_array, in_pieces
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS
@@ -46,7 +46,7 @@ class Points:
         self.outs = kernel.outs
         self.variables = ""  # in shared memory
         adds = any(made.out.kind == "add" for made in self.outs)
-        self.header = self.w.slot(f"[{HEADER} x i8]") if adds else ""  # of the arrays that points add to: one owner
+        self.header = self.w.slot(f"[{ARRAY_HEADER} x i8]") if adds else ""  # of arrays that points add to: one owner
         mine = [(k, made) for k, made in enumerate(self.outs) if made.own]
         steady = self.steady(mine) if mine else set[int]()
         self.moving = [(self.places[k], made) for i, (k, made) in enumerate(mine) if i not in steady]

@@ -1,7 +1,7 @@
 """Constants in the data section: values known at compile time, never allocated and never freed.
 
-    Cons (1, Cons (2, Nil))      =>      @"constant 0" = {FOREVER, tag, {2, Nil}}
-                                         @"constant 1" = {FOREVER, tag, {1, @"constant 0"}}
+    Cons (1, Cons (2, Nil))      =>      @"constant 0" = {FOREVER, {2, Nil}}
+                                         @"constant 1" = {FOREVER, {1, @"constant 0"}}
 
 A leaf is constant if it is no register.  LLVM lays out structs as `layout.struct` does if pointers have 8 bytes.  Where
 they have fewer, each pointer is followed by `[0 x i64]`, which aligns what comes next to 8 bytes.
@@ -12,21 +12,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dplc.flat import term as f
-from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.layout import header, leaves
 from dplc.machine.llvm.types import memory_type
 from dplc.machine.llvm.writer import Values
 
-FOREVER = 1 << 62  # reference count of what is never freed
+FOREVER = 1 << 46  # owners of what is never freed: far from none, and from where the tag begins
 
 
 def are_constant(values: Values) -> bool:
     return not any(value.startswith("%") for value in values)
 
 
-def cell(tag: int, payload: f.Type, values: Values) -> tuple[str, str]:
+def cell(decl: f.DataDecl, tag: int, payload: f.Type, values: Values) -> tuple[str, str]:
     """A constructor with its header: the LLVM type, and the value."""
     kind, text = fields(payload, values)
-    return f"{{ i64, i64, {kind} }}", f"{{ i64 {FOREVER}, i64 {tag}, {kind} {text} }}"
+    return f"{{ i64, {kind} }}", f"{{ i64 {header(decl, tag, FOREVER)}, {kind} {text} }}"
 
 
 def elements(elem: f.Type, items: Sequence[Values]) -> list[str]:

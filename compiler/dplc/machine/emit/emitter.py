@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dplc.flat import term as f
-from dplc.machine.emit.layout import counted, leaves, struct
+from dplc.machine.emit.layout import HEADER, counted, leaves, struct
 from dplc.machine.emit.unit import Unit
 from dplc.machine.llvm.writer import Values, Writer, function, result_type, typed
 from dplc.machine.runtime.failure_codes import Failure
@@ -49,6 +49,16 @@ class Emitter:
         """The owner and the address of a new block for an array of such elements."""
         both = self.w.let(f"call {{ ptr, ptr }} @rt.array(i64 {size}){self.place()}")
         return [self.w.let(f"extractvalue {{ ptr, ptr }} {both}, {i}") for i in (0, 1)]
+
+    def cell(self, content: f.Type, values: Values, head: int = 1) -> str:
+        """A new cell with a header and content."""
+        size = HEADER + struct(content).size
+        self.allocated(str(size))
+        cell = self.w.let(f"call ptr @rt.cell(i64 {size})")
+        if head != 1:
+            self.w.store("i64", str(head), cell)
+        self.put(content, values, self.w.at(cell, HEADER))
+        return cell
 
     def place(self) -> str:
         """The debug location of an allocation, if it is known: a failure reports it."""

@@ -19,7 +19,8 @@ from dplc.flat.nans import tells_nan
 from dplc.machine.emit import loops, ops, resume
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.constants import are_constant
-from dplc.machine.emit.layout import HEADER, has_nullary, leaves, spread, struct
+from dplc.machine.emit.layout import HEADER, boxed, has_nullary, header, leaves, spread, struct
+from dplc.machine.emit.memory import tag_of
 from dplc.machine.emit.sums import BlockSums
 from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.llvm.writer import LIKELY, Values, function, typed
@@ -207,7 +208,7 @@ class FunctionEmitter(BodyEmitter):
         first = len(leaves(f.Tup(payload.items[: end.place])))
         parts = (self.value(field) if i != end.place else ["null"] for i, field in enumerate(end.fields))
         values = [leaf for part in parts for leaf in part]
-        cell = self._cell(end.cell.tag, payload, values)
+        cell = self.cell(payload, values, header(self.unit.program.datas[end.cell.data], end.cell.tag))
         self.put(self.result, [cell], "%out")
         place = self.w.at(cell, HEADER + struct(payload).offsets[first])
         self._jump(end.call.fn, end.call.args, end.call.span, place)
@@ -219,14 +220,9 @@ class FunctionEmitter(BodyEmitter):
         if payload is None or arg is None:
             return f"inttoptr (i64 {2 * tag + 1} to ptr)"
         values = self.value(arg)
-        return self.unit.cell(tag, payload, values) if are_constant(values) else self._cell(tag, payload, values)
-
-    def _cell(self, tag: int, payload: f.Type, values: Values) -> str:
-        self.allocated(str(HEADER + struct(payload).size))
-        cell = self.w.let(f"call ptr @rt.cell(i64 {struct(payload).size})")
-        self.w.store("i64", str(tag), self.w.at(cell, 8))
-        self.put(payload, values, self.w.at(cell, HEADER))
-        return cell
+        if are_constant(values):
+            return self.unit.cell(decl, tag, payload, values)
+        return self.cell(payload, values, header(decl, tag))
 
     # ---- branches
 
@@ -295,14 +291,13 @@ class FunctionEmitter(BodyEmitter):
         self.define((case.payload,), self.get(case.payload.ty, self.w.at(self.one(switch.scrutinee), HEADER)))
 
     def _tag(self, decl: f.DataDecl, cell: str) -> str:
-        w = self.w
+        w, kinds = self.w, boxed(decl)
         if not has_nullary(decl):
-            return w.load("i64", w.at(cell, 8))
-        boxed = [tag for tag, payload in enumerate(decl.payloads) if payload is not None]
+            return tag_of(w, cell)
         immediate = w.let(f"lshr i64 {w.let(f'ptrtoint ptr {cell} to i64')}, 1")
-        if not boxed:
+        if not kinds:
             return immediate
         small = w.let(f"icmp ult i64 {immediate}, {len(decl.payloads)}")
-        if len(boxed) == 1:
-            return w.let(f"select i1 {small}, i64 {immediate}, i64 {boxed[0]}")
-        return w.choose(small, ("i64",), lambda: [immediate], lambda: [w.load("i64", w.at(cell, 8))])[0]
+        if len(kinds) == 1:
+            return w.let(f"select i1 {small}, i64 {immediate}, i64 {kinds[0][0]}")
+        return w.choose(small, ("i64",), lambda: [immediate], lambda: [tag_of(w, cell)])[0]

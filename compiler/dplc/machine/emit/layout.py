@@ -10,12 +10,13 @@ A value is a list of LLVM scalars, its *leaves*:
 
 LLVM aggregates occur only as the results of functions that return several leaves.
 
-A heap block begins with a header of 16 bytes, {i64 owners, i64 spare}:
+A heap block begins with its owners, an i64:
 
-    array, string  spare = bytes of room from `@rt.data(owner)` on (if elements hold owners: exactly their bytes);
+    array, string  then i64 room, in bytes from `@rt.data(owner)` on (if elements hold owners: exactly their bytes);
                    `owner` points to the header, `data` anywhere inside, so that rows, slices and reshapes are views;
                    elements are structs of their leaves, naturally aligned
-    constructor    spare = tag; then the leaves of the payload as a struct
+    constructor    its last 16 bits are the tag, 0 if it is the only one with a payload; then the leaves of the payload
+                   as a struct
     reference      then the leaves of the content as a struct
 
 A null owner owns nothing; constant arrays have one.  Constant constructors have a count that never reaches 0
@@ -33,7 +34,10 @@ from dpl.node import node
 from dplc.flat import term as f
 from dplc.machine.llvm.types import SCALARS, SIZES, memory_type
 
-HEADER = 16
+HEADER = 8  # of constructors and references, which are cells
+ARRAY_HEADER = 16
+TAG_BITS = 16
+TAG = 64 - TAG_BITS  # the first bit of the tag in a header
 NUMBERS = {name: (scalar,) for name, scalar in SCALARS.items()}
 ALIGN_FROM = 1024  # smaller arrays are freed by the size in their header (rt/memory.rt)
 
@@ -116,3 +120,17 @@ def counted(ty: f.Type) -> bool:
 
 def has_nullary(decl: f.DataDecl) -> bool:
     return any(payload is None for payload in decl.payloads)
+
+
+def boxed(decl: f.DataDecl) -> list[tuple[int, f.Type]]:
+    """The constructors that are cells: their tags and payloads."""
+    return [(tag, payload) for tag, payload in enumerate(decl.payloads) if payload is not None]
+
+
+def header(decl: f.DataDecl, tag: int, owners: int = 1) -> int:
+    """The header of a constructor with so many owners."""
+    if len(boxed(decl)) == 1:
+        return owners
+    if tag >> TAG_BITS:
+        raise Bug(f"{decl.name} has more constructors than a header can tell")
+    return owners | tag << TAG

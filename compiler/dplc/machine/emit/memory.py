@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.machine.emit.layout import HEADER, counted, has_nullary, leaves, struct
+from dplc.machine.emit.layout import HEADER, TAG, TAG_BITS, boxed, counted, has_nullary, leaves, struct
 from dplc.machine.llvm.writer import Values, Writer, function
 
 FREED = '@"freed"'  # a counter of bytes, in programs that count (`flat/operation_counts.py`)
@@ -62,6 +62,11 @@ def part_name(ty: f.Type) -> str:
             return "block1"
         case _:
             return type_name(ty)
+
+
+def tag_of(w: Writer, cell: str) -> str:
+    """The tag in the header of a cell, of several constructors that are cells."""
+    return w.let(f"zext i{TAG_BITS} {w.load(f'i{TAG_BITS}', w.at(cell, TAG // 8))} to i64")
 
 
 class Droppers:
@@ -159,7 +164,13 @@ class Droppers:
             w.do(f"store i64 {w.let(f'sub i64 {count}, 1')}, ptr {owner}")
             return []
 
-        return w.choose(w.let(f"icmp eq i64 {count}, 1"), (), free, less)
+        return w.choose(self._is_last(w, ty, count), (), free, less)
+
+    def _is_last(self, w: Writer, ty: f.Type, count: str) -> str:
+        """Whether a block has one owner, by its first word."""
+        if not isinstance(ty, f.Data) or len(boxed(self.datas[ty.name])) == 1:
+            return w.let(f"icmp eq i64 {count}, 1")
+        return w.let(f"icmp eq i64 {w.let(f'shl i64 {count}, {TAG_BITS}')}, {1 << TAG_BITS}")
 
     def _free(self, ty: f.Type) -> str:
         w = Writer()
@@ -191,16 +202,16 @@ class Droppers:
         w.do("ret void")
 
     def _free_cell(self, w: Writer, decl: f.DataDecl) -> None:
-        boxed = [(tag, payload) for tag, payload in enumerate(decl.payloads) if payload is not None]
-        if len(boxed) == 1:
-            self._free_fields(w, boxed[0][1])
+        kinds = boxed(decl)
+        if len(kinds) == 1:
+            self._free_fields(w, kinds[0][1])
             return
-        tag = w.load("i64", w.at("%p", 8))
-        labels = [w.block("tag") for _ in boxed]
+        tag = tag_of(w, "%p")
+        labels = [w.block("tag") for _ in kinds]
         other = w.block("other")
-        arms = " ".join(f"i64 {t}, label %{label}" for (t, _), label in zip(boxed, labels, strict=True))
+        arms = " ".join(f"i64 {t}, label %{label}" for (t, _), label in zip(kinds, labels, strict=True))
         w.do(f"switch i64 {tag}, label %{other} [ {arms} ]")
-        for (_, payload), label in zip(boxed, labels, strict=True):
+        for (_, payload), label in zip(kinds, labels, strict=True):
             w.start(label)
             self._free_fields(w, payload)
         w.start(other)
@@ -211,7 +222,7 @@ class Droppers:
         shape = struct(content)
         fields = [(w.load("ptr", w.at("%p", HEADER + shape.offsets[k])), part) for k, part in parts(content)]
         self.freed(w, str(HEADER + shape.size))
-        w.do(f"call void @rt.cell.free(ptr %p, i64 {shape.size})")
+        w.do(f"call void @rt.cell.free(ptr %p, i64 {HEADER + shape.size})")
         for owner, part in fields[:-1]:
             w.do(f"call fastcc void {self.name('drop', part)}(ptr {owner})")
         if not fields:
@@ -226,7 +237,7 @@ class Droppers:
         w.branch(self.uncounted(w, part, owner), done, some)
         w.start(some)
         count = w.let(f"load i64, ptr {owner}")
-        w.branch(w.let(f"icmp eq i64 {count}, 1"), last, less)
+        w.branch(self._is_last(w, part, count), last, less)
         w.start(last)
         w.do(f"tail call tailcc void {self.name('free', part)}(ptr {owner})")
         w.do("ret void")

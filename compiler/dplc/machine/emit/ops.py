@@ -13,7 +13,7 @@ from dplc.flat.ops.table import OPS
 from dplc.machine.emit import accumulators, array_ops
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.emitter import BYTES, OPERATIONS, Emitter, zeros
-from dplc.machine.emit.layout import HEADER, leaves, struct
+from dplc.machine.emit.layout import HEADER, header, leaves, struct
 from dplc.machine.emit.memory import FREED
 from dplc.machine.emit.scalars import scalar, scalar_type
 from dplc.machine.llvm.writer import Values
@@ -106,11 +106,8 @@ def _extension(ty: f.Type) -> str:
 
 
 def ref_new(e: BodyEmitter, op: f.Op) -> Values:
-    content = op.args[0]
-    e.allocated(str(HEADER + struct(content.ty).size))
-    cell = e.w.let(f"call ptr @rt.cell(i64 {struct(content.ty).size})")
-    e.put(content.ty, e.value(content), e.w.at(cell, HEADER))
-    return [cell]
+    (content,) = op.args
+    return [e.cell(content.ty, e.value(content))]
 
 
 def state(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
@@ -165,13 +162,14 @@ def drop(e: BodyEmitter, op: f.Op) -> Values:
 
 def take(e: BodyEmitter, op: f.Op) -> Values:
     """Moves the payload out of a cell: a unique cell is freed, else the payload gets one more owner."""
-    cell, payload = e.one(op.args[0]), e.unit.program.datas[op.attr("data")].payloads[op.attr("tag")]
+    cell, decl, tag = e.one(op.args[0]), e.unit.program.datas[op.attr("data")], op.attr("tag")
+    payload = decl.payloads[tag]
     if payload is None:
         return []
     count = e.w.let(f"load i64, ptr {cell}")
 
     def free() -> Values:
-        e.w.do(f"call void @rt.cell.free(ptr {cell}, i64 {struct(payload).size})")
+        e.w.do(f"call void @rt.cell.free(ptr {cell}, i64 {HEADER + struct(payload).size})")
         return []
 
     def share(inner: Emitter, values: Values) -> Values:
@@ -181,9 +179,9 @@ def take(e: BodyEmitter, op: f.Op) -> Values:
         return []
 
     def shared() -> Values:
-        return e.outlined(f"share {op.attr('data')} {op.attr('tag')}", ["ptr"], [cell], (), share)
+        return e.outlined(f"share {decl.name} {tag}", ["ptr"], [cell], (), share)
 
-    e.w.choose(e.w.let(f"icmp eq i64 {count}, 1"), (), free, shared)
+    e.w.choose(e.w.let(f"icmp eq i64 {count}, {header(decl, tag)}"), (), free, shared)
     return []
 
 

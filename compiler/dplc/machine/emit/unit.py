@@ -68,17 +68,17 @@ class Unit:
         self.arrays[address] = kind, items
         return address
 
-    def cell(self, tag: int, payload: f.Type, values: Values) -> str:
+    def cell(self, decl: f.DataDecl, tag: int, payload: f.Type, values: Values) -> str:
         """Puts a constructor of constants into the data section; its address.  Its reference count changes, so LLVM
         must not treat it as constant."""
-        name, (kind, text) = f'@"constant {len(self.globals)}"', cell(tag, payload, values)
+        name, (kind, text) = f'@"constant {len(self.globals)}"', cell(decl, tag, payload, values)
         self.globals.append(f"{name} = internal global {kind} {text}, align 16\n")
         return name
 
     def state(self, name: str, size: int) -> str:
         """The address of a cell that exists as long as the program."""
         symbol = f'@"state {escape(name.encode())}"'
-        self.states[symbol] = f"{symbol} = internal global {{ i64, i64, [{size} x i8] }} {{ i64 {FOREVER}, i64 0,"
+        self.states[symbol] = f"{symbol} = internal global {{ i64, [{size} x i8] }} {{ i64 {FOREVER},"
         self.states[symbol] += f" [{size} x i8] zeroinitializer }}, align 16\n"
         return symbol
 

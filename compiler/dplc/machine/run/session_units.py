@@ -32,7 +32,7 @@ from dplc.machine.runtime.failure_codes import Failure
 from dplc.passes.kernels.frequency import effort
 
 NOTHING: Mapping[str, str] = {}
-STATE = re.compile(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, i64, \[(\d+) x i8\] \}) .*$')
+STATE = re.compile(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, \[(\d+) x i8\] \}) .*$')
 RUNTIME, LIMIT = "runtime", "rt.stack_limit"
 
 
@@ -123,7 +123,7 @@ class SessionUnits:
 
 
 def cell(size: int) -> ctypes.Array:
-    """A cell that is never freed: {owners, spare, content}, aligned to 16 bytes."""
-    memory = (c_int64 * (2 + (size + 7) // 8))()
+    """A cell that is never freed: {owners, content}."""
+    memory = (c_int64 * (1 + (size + 7) // 8))()
     memory[0] = FOREVER
     return memory

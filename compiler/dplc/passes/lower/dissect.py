@@ -60,7 +60,7 @@ def same_constructor(
 
 
 def other_constructor(body: Body, result: f.Type, span: Span = NOWHERE) -> Callable[[], Value]:
-    return lambda: body.fail("the two have different constructors", result, span, "R0503")
+    return lambda: body.fail("different constructors; lists of different lengths have them too", result, span, "R0503")
 
 
 def tag_of(body: Body, ty: t.Con, data: Value) -> f.Atom:

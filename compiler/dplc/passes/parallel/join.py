@@ -65,10 +65,12 @@ def joined(fn: f.Fn) -> f.Fn:
 
 def with_known_numbers(fn: f.Fn) -> f.Fn:
     """The function, in which no length is read that is known from the code, nor a product of such lengths is computed,
-    and no element of an array of equal ones is read."""
+    no element of an array of equal ones is read, and no zeros are made in place of an array that a Par keeps."""
     dims, known = dims_of(fn.body), dict[str, f.Atom]()
     equal = {bind.vars[0].name: bind.rhs.args[1] for bind in every(fn.body)
              if isinstance(bind.rhs, f.Op) and bind.rhs.op == "fill" and rank_of(bind.vars[0].ty) == 1}  # fmt: skip
+    kept = {var.name for bind in every(fn.body) if isinstance(bind.rhs, f.Par)
+            for var, out in zip(bind.vars, bind.rhs.outs, strict=True) if out.kind == "keep"}  # fmt: skip
     for bind in every(fn.body):
         found: f.Atom | None = None
         match bind.rhs:
@@ -78,6 +80,8 @@ def with_known_numbers(fn: f.Fn) -> f.Fn:
                 found = fold(replace(bind.rhs, args=tuple([numbered(known, a) for a in factors])), {})
             case f.Op("index", (f.Var(name), _)) if name in equal and bind.rhs.attr("unchecked"):
                 found = equal[name]
+            case f.Op("acc_zeros", (f.Var(name) as array, *_)) if name in kept:
+                found = array
             case _:
                 pass
         if found is not None:

@@ -90,10 +90,12 @@ def _dividing(run: Callable) -> Callable:
 
 
 class World:
-    """Evaluates derivative rules (`prims.table.Val`) on values of one scalar type, perhaps tagged."""
+    """Evaluates derivative rules (`prims.table.Val`) on values of one scalar type, perhaps tagged.  In the rule of a
+    conversion, derivatives come from another type, `source`."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, source: str) -> None:
         self.kind = kind
+        self.source = source
         self.integer = int
 
     def literal(self, value: float, like) -> float | int:
@@ -104,7 +106,7 @@ class World:
             case "select":
                 return args[1] if args[0] else args[2]
             case "to_like":
-                return cast("i64" if args[0].__class__ is int else self.kind, self.kind)(args[0])
+                return cast("i64" if args[0].__class__ is int else self.source, self.kind)(args[0])
             case "and" | "or" | "not":
                 return evaluation(name, self.kind)(*args)
             case _:
@@ -113,8 +115,8 @@ class World:
 
 
 @cache
-def world(kind: str) -> World:
-    return World(kind)
+def world(kind: str, source: str = "") -> World:
+    return World(kind, source or kind)
 
 
 @cache
@@ -190,4 +192,4 @@ def cast(source: str, target: str) -> Callable:
         return lambda x: x
     rules = TABLE[target].linear
     assert rules
-    return _unary(fit, Active(target, fit, rules, world(target), world(source)))
+    return _unary(fit, Active(target, fit, rules, world(target, source), world(source, target)))

@@ -101,7 +101,7 @@ def check_same_form(x: Value, y: Value, what: str) -> None:
                 todo.extend(zip(a, b, strict=True))
             case Con():
                 if a.tag != b.tag:
-                    raise DplError.at("R0503", "the two have different constructors")
+                    raise DplError.at("R0503", "different constructors; lists of different lengths have them too")
                 if a.arg is not None:
                     todo.append((a.arg, b.arg))
             case Array():

@@ -214,6 +214,8 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         way = written(f"{qualifier}.{ours}", span, True)
     elif kind == "value" and (found := cx.modules[qualifier].types.get(member)) is not None:
         way = Way(of_type(cx, found, f"{qualifier}.{member}", qualifier))
+    elif kind == "value" and not isinstance(data := cx.modules[qualifier].fields.get(member), Failed | None):
+        way = Way((f"`{member}` is a field of {printer(cx).data_name(data.name)}:  e.{member}",))
     else:
         plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
         way = Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
