@@ -27,7 +27,7 @@ from dpl.types.rules.bindings import (
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.patterns import bind_pattern
 from dpl.types.rules.quiet import is_quiet
-from dpl.types.rules.zonk import Zonk
+from dpl.types.rules.zonk import Zonk, unheld
 from dpl.types.solve.meta import PURE, Type, prune
 from dpl.types.solve.scheme import Scheme, free, mono, rebuild
 from dpl.types.state.checks import learn
@@ -123,6 +123,10 @@ class Module:
             except DplError as error:
                 self.problems += error.diagnostics
             self.problems += [problem for problem in zonk.problems if problem not in self.problems]
+        for problem in filter(None, (unheld(*holder) for holder in self.cx.holders)):
+            told = self.problems if problem.severity == "error" else self.cx.warnings.diagnostics
+            if problem not in told:
+                told.append(problem)
         return items
 
     def fail(self, decl: tree.Decl) -> None:
