@@ -202,7 +202,7 @@ class Zonk:
 
 
 def unfit(value: Any, t, span: Span, why: str = "") -> Diagnostic | None:
-    """The error if an integer has a type that does not hold it, the warning if a float of the type is infinite there."""
+    """The error if an integer has a type that does not hold it, the warning if it is infinite in a type of floats."""
     if type(t) is not ty.Con:
         return None
     name = NAMES.get(t.name, t.name)

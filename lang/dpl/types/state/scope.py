@@ -94,7 +94,7 @@ class Scope(ABC):
         self.horizon: int | None = None
         self.notes: Notes | None = None
         self.fields: dict[str, list[term.Data]] = {}  # the record types of this module, by field name
-        self.holders: list[tuple[int | float, Type, Span]] = []  # literals that a definition has at the type of its use there
+        self.holders: list[tuple[int | float, Type, Span]] = []  # literals of what is used, and their types
         self.constructors: dict[str, tuple[term.Data, Span]] = {}  # those of this module, with their places
         self.new_layer()
         self.begin()
