@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpl.core import ty
-from dpl.diagnostics import DplError, Label
+from dpl.diagnostics import DplError, Label, tighter
 from dpl.source import Span
 from dpl.types.messages import recursion
 from dpl.types.messages.compare import side_by_side
@@ -98,7 +98,10 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected, span),
+        helps=(why.ways() if why else ())
+        or absent(span, wanted)
+        or tighter(span.text)
+        or conversions(actual, expected, span),
     )
 
 
@@ -142,7 +145,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{place} {shown}",
             labels=both(span, labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
-            helps=(why.ways() if why else ()) or conversions(actual, expected, span),
+            helps=(why.ways() if why else ()) or tighter(span.text) or conversions(actual, expected, span),
         )
     if actual is expected or clash.right not in NUMERIC:
         wanted = PHRASES[clash.right].partition(" (")[0] if type(prune(expected)) is Meta else wanted

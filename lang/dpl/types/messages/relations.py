@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dpl.core import formats, ty
-from dpl.diagnostics import DplError, Label
+from dpl.diagnostics import DplError, Label, tighter
 from dpl.source import Span
 from dpl.types.messages.errors import class_code, mismatch
 from dpl.types.messages.parts import (
@@ -129,7 +129,7 @@ def appended(constraint: Constraint, types) -> tuple[str, ...]:
         return ("a list is written with semicolons:  [x;]", GROWS)
     for (one, other), place in zip((types[:2], types[1::-1]), constraint.operands[::-1]):
         if prune(one) == ty.STRING:
-            return (f"make a string of it:  show {as_argument(place.text)}",)
+            return tighter(place.text) or (f"make a string of it:  show {as_argument(place.text)}",)
         if is_sequence(prune(one)) and not is_sequence(prune(other)):
             item = f"[{place.text}]" if type(prune(one)) is ty.Arr else f"[{place.text};]"
             return (f"one element is put in brackets:  {item}",)
@@ -148,7 +148,8 @@ def stretched(clash: Clash) -> tuple[str, ...]:
 def no_number(t, constraint: Constraint, span: Span) -> tuple[str, ...]:
     """Helps for a value of type `t` where a number is wanted."""
     if type(t) is ty.Fn:
-        return (missing_argument(span, constraint.operands[-1] if constraint.operands else span),)
+        places = constraint.operands or (span,)
+        return (*tighter(span.source.text[places[0].start :]), missing_argument(span, places[-1]))
     if constraint.name == "convert" and t == ty.STRING:
         return (number_of_string(constraint.extra in ty.INTS),)
     if t == ty.UNIT:

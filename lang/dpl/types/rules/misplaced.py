@@ -276,6 +276,8 @@ def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...
     before = head.source.text[: head.start].rstrip()[-1:]
     if before in ("[", ","):
         return (f"elements are separated by commas:  [{head.text}, {written(value)}]",)
+    if call := re.search(r"\w (\w+ [-+] ?)$", head.source.text[: head.start]):  # `go n - 1 x`
+        return (f"an argument that is computed is put in parentheses:  ({call[1]}{head.text})",)
     return (f"a product is written  {head.text} * {written(value)}",)
 
 
