@@ -188,9 +188,10 @@ def enough_dimensions(cx: Context, source: term.Term, indices: Sequence[tree.Exp
     rank = len(known)
     if not 0 < rank < len(indices) or type(inner) is Meta:
         return
-    given = f"{printer(cx).type(source.ty)} has {rank} dimension{'s' * (rank > 1)}, but {len(indices)} indices are given"
-    element = f"its elements are of type {printer(cx).type(inner)}:  {source.span.text}[{', '.join('ijklmnop'[:rank])}]"
-    raise cx.fail("E0213", given, indices[rank].span.to(indices[-1].span), helps=(element, *taken_apart(inner)))
+    p = printer(cx)
+    title = f"{p.type(source.ty)} has {rank} dimension{'s' * (rank > 1)}, but {len(indices)} indices are given"
+    element = f"its elements are of type {p.type(inner)}:  {source.span.text}[{', '.join('ijklmnop'[:rank])}]"
+    raise cx.fail("E0213", title, indices[rank].span.to(indices[-1].span), helps=(element, *taken_apart(inner)))
 
 
 def int_index(cx: Context, e: tree.Expr) -> term.Term:
