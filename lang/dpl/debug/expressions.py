@@ -1,8 +1,7 @@
 """Expressions of DPL, evaluated in the scope of a stopped program.
 
 The variables in scope become names of a session for the checker, and their values are put where the interpreter looks
-for those of definitions.  Definitions are those that came before the frame's place: a later one of the same name does not
-count.
+for those of definitions.  Of definitions of one name, the last one before the place of the frame counts.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ class Expressions:
         self.busy = False  # an expression is evaluated now
         self.checked: dict[tuple, c.Def] = {}  # by text, and names and types in scope
 
-    def value(self, run: Run, text: str, scope: Sequence[Variable], place: Span = NOWHERE) -> tuple[Value, t.Ty]:
-        """The value of an expression at a place of the program and its type.  Raises DplError, and Refused if KeyboardInterrupt is raised in the
-        thread meanwhile."""
+    def value(self, run: Run, text: str, scope: Sequence[Variable], place: Span) -> tuple[Value, t.Ty]:
+        """The value of an expression at a place of the program, and its type.  Raises DplError, and Refused if
+        KeyboardInterrupt is raised in the thread meanwhile."""
         definition = self.definition(text, scope, place)
         values = run.interpreter._values
         names = {local(v.name): v.value for v in scope}
