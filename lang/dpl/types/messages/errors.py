@@ -156,7 +156,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{shown} here",
             labels=both(span, labels, class_labels(clash)),
-            helps=component(p, clash, actual) or held(cx, p, clash.left),
+            helps=component(p, clash, actual) or held(cx, p, clash.left) or contents(clash),
         )
     if clash.right == "real" and type(prune(actual)) is ty.Arr:
         sizes, number = dimensions(actual)
@@ -179,6 +179,11 @@ def held(cx, p: Printer, t) -> tuple[str, ...]:
         return ()
     what = "a function" if type(inside) is ty.Fn else "a reference"
     return (f"{p.type(t)} holds {what}:  {'.'.join(names)} : {p.type(inside)}",)
+
+
+def contents(clash: Clash) -> tuple[str, ...]:
+    """A help for the comparison of two references."""
+    return ("compare what they hold:  !a = !b",) if clash.right == "data" and is_reference(prune(clash.left)) else ()
 
 
 def component(p: Printer, clash: Clash, actual) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from dpl.types.messages.parts import (
 from dpl.types.messages.pretty import Printer
 from dpl.types.solve.constraints import Constraint
 from dpl.types.solve.kinds import PHRASES
-from dpl.types.solve.meta import Meta, is_scalar, prune
+from dpl.types.solve.meta import Meta, dimensions, is_scalar, prune
 from dpl.types.solve.unify import Clash
 
 SYMBOL = re.compile(r"[!$%&*+\-./:<=>?@^|~]+")
@@ -61,7 +61,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
                 f"the sizes of {a} and {b} do not match: {left} and {right}",
                 span,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
-                helps=stretched(clash) or size_helps(clash.left, clash.right, b),
+                helps=appending(span, constraint) or stretched(clash) or size_helps(clash.left, clash.right, b),
             )
         case (("lift" | "fits"), "rank"):
             return cx.fail(
@@ -138,6 +138,13 @@ def appended(constraint: Constraint, types) -> tuple[str, ...]:
     return ()
 
 
+def appending(span: Span, constraint: Constraint) -> tuple[str, ...]:
+    """A help for `xs + [x]`, as Python appends to a list."""
+    is_written = any(re.match(r"\[(?!for\b)", place.text) for place in constraint.operands)
+    are_vectors = all(len(dimensions(t)[0]) == 1 for t in constraint.types[:2])
+    return ("arrays are appended with  a ++ b",) if span.text == "+" and is_written and are_vectors else ()
+
+
 def stretched(clash: Clash) -> tuple[str, ...]:
     """A help for users of NumPy, which repeats a dimension of size 1."""
     if any(not size.terms and size.const == 1 for size in (clash.left, clash.right)):
@@ -170,6 +177,8 @@ def formatted(span: Span, types) -> tuple[str, ...]:
 def mixed(one, other) -> tuple[str, ...]:
     """Helps for two operands of different types: how to make them fit."""
     one, other = prune(one), prune(other)
+    if ty.BOOL in (one, other):
+        return ("a condition is 1 or 0 as a number:  int c  float c",)
     if ty.STRING in (one, other):
         return ("strings are appended with  ++ , and made of numbers with  show x",)
     for a, b in ((one, other), (other, one)):
