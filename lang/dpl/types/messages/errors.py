@@ -53,9 +53,9 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
             return cx.fail(
                 "E0301",
                 f"the sizes {left} and {right} differ"
-                + ("" if facts else f": {place} {shown}, where {wanted} is wanted"),
+                + ("" if facts or shown == wanted else f": {place} {shown}, where {wanted} is wanted"),
                 span,
-                note=place if facts else shown,
+                note=place if facts else "" if shown == wanted else shown,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 facts=facts,
                 helps=(why.ways() if why else ())
