@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from dpl.core import term, ty
@@ -187,6 +188,15 @@ class Zonk:
             self.warnings.add(problem)
         return term.Lit(span, t, float(value) if type(t) is ty.Con and t.name in ty.FLOATS else value)
 
+    def judge_literals(self, holders: Sequence[tuple[int | float, Any, Span]]) -> None:
+        """Notes the literals of definitions that do not fit into the types of their uses."""
+        for value, t, span in holders:
+            problem = unfit(value, dimensions(t)[1], span, f"the definition used here has {value} at this type")
+            if problem is not None:
+                told = self.problems if problem.severity == "error" else self.warnings.diagnostics
+                if problem not in told:
+                    told.append(problem)
+
     # ---- matches
 
     def match(self, span: Span, t, scrutinee: term.Term, arms) -> term.Term:
@@ -215,11 +225,6 @@ def unfit(value: Any, t, span: Span, why: str = "") -> Diagnostic | None:
             range_ = f"{name} goes from {low} to {high}"
             return Diagnostic("E0214", f"{value} does not fit into {name}", span, f"{why}; {range_}" if why else range_)
     return None
-
-
-def unheld(value: int | float, t, span: Span) -> Diagnostic | None:
-    """The message about a use of a definition that has a literal at this type, if the type does not hold it."""
-    return unfit(value, dimensions(t)[1], span, f"the definition used here has {value} at this type")
 
 
 def overflows(value: float, name: str) -> bool:

@@ -4,7 +4,7 @@ num     a number, or an array of numbers           scalar   no array
 real    a float, or an array of floats             integer  an integer, or an array of them
 data    no function and no reference inside        diff     the same, as an argument of a derivative
 active  at least one float inside                  content  what a reference may hold (as data)
-=300    a number; 300 has this type                (every type is in it: `unheld` looks when all types are known)
+=300    a number; 300 has this type                (every type is in it; `Zonk` looks at the end)
 """
 
 from __future__ import annotations

@@ -94,7 +94,6 @@ class Scope(ABC):
         self.horizon: int | None = None
         self.notes: Notes | None = None
         self.fields: dict[str, list[term.Data]] = {}  # the record types of this module, by field name
-        self.holders: list[tuple[int | float, Type, Span]] = []  # literals of what is used, and their types
         self.constructors: dict[str, tuple[term.Data, Span]] = {}  # those of this module, with their places
         self.new_layer()
         self.begin()
@@ -117,6 +116,7 @@ class Scope(ABC):
         self.ambient = Ambient(PURE, "top")
         self.taken: dict[str, int] = {}
         self.literals: list[Meta] = []  # the types of numbers without a suffix
+        self.holders: list[tuple[int | float, Type, Span]] = []  # literals of what is used, and their types
         self.unused: dict[str, tuple[str, Span]] = {}  # local names that are not used yet, by core name
         self.pending: list[Constraint] = []
         self.held: list[Lift] = []  # constraints of the last instance
