@@ -52,7 +52,7 @@ def run_loaded(program: Program, loaded: LoadedImage, path: str | None, args: li
     from dplc.machine.run import program as running
 
     if args and not program.reads_arguments:
-        from dplc.tools.options import refuse_options
+        from dplc.tools.arguments import refuse_options
 
         refuse_options(args)
     loaded.stay()
@@ -149,12 +149,11 @@ class Begun:
 
 def begin(source: Source, args: list[str], context: Context) -> Begun:
     """Interprets a program for a moment, unless DPL_INTERPRET is 0."""
-    from dpl.core.promising import promising, reads_arguments
+    from dpl.core.promising import promising
 
     from dplc.pipeline import compile_to
     from dplc.stack import on_large_stack
     from dplc.tools import first_tier
-    from dplc.tools.options import refuse_options
     from dplc.tools.report import warn, wishes
 
     begun = Begun(source)
@@ -163,11 +162,20 @@ def begin(source: Source, args: list[str], context: Context) -> Begun:
         begun.value = program = on_large_stack(lambda: compile_to("check", source, context)[1])
         warn(context.warnings)
         begun.warned = len(context.warnings)
-        if args and not reads_arguments(program):
-            refuse_options(args)
+        refuse_unread(args, program)
         if promising(program):
             begun.said, begun.code = first_tier.interpreted(program, args, seconds, context.verify)
     return begun
+
+
+def refuse_unread(args: list[str], program: term.Program) -> None:
+    """Raises UsageError for options among the arguments, if the program does not read these."""
+    from dpl.core.promising import reads_arguments
+
+    if args and not reads_arguments(program):
+        from dplc.tools.arguments import refuse_options
+
+        refuse_options(args)
 
 
 def end_early(begun: Begun, keep: str | None, context: Context) -> int:
@@ -322,14 +330,10 @@ def compile_native(begun: Begun, context: Context, first: bool, may_be_interpret
 
 def interpret(source: Source, args: list[str], context: Context, nan: str, said: bytes) -> int:
     """Interpret a program, which has printed `said` already."""
-    from dpl.core.promising import reads_arguments
-
     from dplc.tools.first_tier import Rest
-    from dplc.tools.options import refuse_options
 
     program = checked(source, context)
-    if args and not reads_arguments(program):
-        refuse_options(args)
+    refuse_unread(args, program)
     if nan == "off":
         return interpret_program(program, args, Rest(said) if said else sys.stdout)
     from dplc.tools.nonfinite import interpret

@@ -18,8 +18,8 @@ from dplc.machine.run.program import LoadedImage, Program, load, run_loaded
 from dplc.machine.run.sampling import INTERVAL, MOST, NOBODY, Samples
 from dplc.pipeline import Context
 from dplc.stack import on_large_stack
+from dplc.tools.arguments import refuse_options
 from dplc.tools.files import put
-from dplc.tools.options import refuse_options
 from dplc.tools.profile import flame as flames
 from dplc.tools.profile import memory, pictures
 from dplc.tools.profile.stacks import Code, Reader, Stack

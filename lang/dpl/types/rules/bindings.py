@@ -156,13 +156,9 @@ def compares(e: tree.Expr) -> str:
     """The help for `a[0] = 3` or `x = 3` as a statement, where the comparison has no use."""
     if not isinstance(e, tree.Binary) or e.op != "=":
         return ""
-    match e.left:
-        case tree.Index():
-            return "`=` compares; an array with another element:  { a with [0] = e }"
-        case tree.Field(name=name):
-            return f"`=` compares; a record with another field:  {{ r with {name} = e }}"
-        case _:
-            return "`=` compares; only references change:  let r = ref 0  and then  do r := e"
+    if isinstance(e.left, tree.Index):
+        return "`=` compares; an array with another element:  { a with [0] = e }"
+    return "`=` compares; only references change:  let r = ref 0  and then  do r := e"
 
 
 def dropped(cx: Context, e: tree.Expr) -> term.Term:
