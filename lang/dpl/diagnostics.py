@@ -103,6 +103,17 @@ def foreign(symbol: str, declaration: Span) -> DplError:
     return DplError.at("E0404", title, declaration, helps=(rule,))
 
 
+CALL_AND_NUMBER = re.compile(r"([a-z_][\w.']*(?: [\w.']+)*) ([\w.']+) ([-+]) ?(\d[\w.]*)")
+
+
+def tighter(text: str) -> tuple[str, ...]:
+    """A help if a text begins with a call from which a number is subtracted, such as `go n - 1`."""
+    if not (found := CALL_AND_NUMBER.match(text)):
+        return ()
+    call, last, sign, number = found.groups()
+    return (f"`{found[0]}` is  ({call} {last}) {sign} {number} : was  {call} ({last} {sign} {number})  meant?",)
+
+
 class Bug(Exception):
     """An error in DPL itself: an invariant does not hold.  `repeat` is a command that reproduces the failure."""
 

@@ -45,15 +45,21 @@ def guarded(work: Callable[[], int]) -> int:
     share_heap()
     try:
         catch_signals()
-        code = work()
-        sys.stdout.flush()
-        return code
+        return answered(work)
     except KeyboardInterrupt:
         leave(130, "interrupted")
         return 130
     except Ended as end:
         leave(128 + end.number, by_signal=end.number)
         return 128 + end.number
+
+
+def answered(work: Callable[[], int]) -> int:
+    """The exit code of `work`, or that of its failure, which is reported."""
+    try:
+        code = work()
+        sys.stdout.flush()
+        return code
     except OutputFailed as failure:
         return output_failed(failure)
     except Exception as failure:

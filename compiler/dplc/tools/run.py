@@ -51,6 +51,10 @@ def run_loaded(program: Program, loaded: LoadedImage, path: str | None, args: li
     the result is to be kept."""
     from dplc.machine.run import program as running
 
+    if args and not program.reads_arguments:
+        from dplc.tools.arguments import refuse_options
+
+        refuse_options(args)
     loaded.stay()
     if not program.text or os.environ.get("DPL_OPTIMISE") == "never":
         return running.run_loaded(program, loaded, args)
@@ -158,9 +162,20 @@ def begin(source: Source, args: list[str], context: Context) -> Begun:
         begun.value = program = on_large_stack(lambda: compile_to("check", source, context)[1])
         warn(context.warnings)
         begun.warned = len(context.warnings)
+        refuse_unread(args, program)
         if promising(program):
             begun.said, begun.code = first_tier.interpreted(program, args, seconds, context.verify)
     return begun
+
+
+def refuse_unread(args: list[str], program: term.Program) -> None:
+    """Raises UsageError for options among the arguments, if the program does not read these."""
+    from dpl.core.promising import reads_arguments
+
+    if args and not reads_arguments(program):
+        from dplc.tools.arguments import refuse_options
+
+        refuse_options(args)
 
 
 def end_early(begun: Begun, keep: str | None, context: Context) -> int:
@@ -282,6 +297,7 @@ def of_expression(text: str) -> Source:
 def compile_native(begun: Begun, context: Context, first: bool, may_be_interpreted: bool) -> Program | None:
     """The linked program, optimised or (unless `first`) quick, or None, with a warning, if it must be interpreted.  If
     it may not be, raises DplError."""
+    from dpl.core.promising import reads_arguments
     from dpl.diagnostics import Diagnostic, DplError
     from dpl.node import replace
     from dpl.pickled import dumps
@@ -290,15 +306,17 @@ def compile_native(begun: Begun, context: Context, first: bool, may_be_interpret
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import compile_from
 
-    def made() -> Program:
+    def made(core: term.Program) -> Program:
         if first:
-            compiled = compile_from(begun.stage, begun.value, "object", context)[1]
+            compiled = compile_from("check", core, "object", context)[1]
             return timed("link", context, lambda: linked(compiled, context.watched, context.placed))
-        text, sites = compile_from(begun.stage, begun.value, "llvm", context)[1]
+        text, sites = compile_from("check", core, "llvm", context)[1]
         return timed("object", context, lambda: quickly_linked(text, sites.to_json()))
 
+    core = compile_from(begun.stage, begun.value, "check", context)[1]
     try:
-        program = made()
+        program = made(core)
+        program.reads_arguments = reads_arguments(core)
         program.warnings = dumps(context.warnings) if context.warnings else b""
         return program
     except NeedsInterpreter as need:
@@ -315,6 +333,7 @@ def interpret(source: Source, args: list[str], context: Context, nan: str, said:
     from dplc.tools.first_tier import Rest
 
     program = checked(source, context)
+    refuse_unread(args, program)
     if nan == "off":
         return interpret_program(program, args, Rest(said) if said else sys.stdout)
     from dplc.tools.nonfinite import interpret

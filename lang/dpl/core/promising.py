@@ -1,4 +1,5 @@
-"""What a program reaches: whether it can be run again, and whether its beginning is worth interpreting."""
+"""What a program reaches: whether it can be run again, whether its beginning is worth interpreting, and whether it
+reads its arguments."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Iterator
 
 from dpl.core import term as c
 from dpl.core.walk import subterms
-from dpl.prims.repeatable import CHANGES, PRINTS, REFUSED
+from dpl.prims.repeatable import ARGUMENTS, CHANGES, PRINTS, REFUSED
 
 
 def promising(program: c.Program) -> bool:
@@ -30,6 +31,16 @@ def is_repeatable(program: c.Program) -> bool:
     seen: set[str] = set()
     return not any(
         isinstance(term, c.Extern) or (isinstance(term, c.Prim) and term.op in CHANGES)
+        for item in program.items
+        for term in reached(program, item, seen)
+    )
+
+
+def reads_arguments(program: c.Program) -> bool:
+    """Whether a program asks for the words after its file on the command line."""
+    seen: set[str] = set()
+    return any(
+        isinstance(term, c.Prim) and term.op in ARGUMENTS
         for item in program.items
         for term in reached(program, item, seen)
     )

@@ -42,7 +42,7 @@ from dpl.eval.machine.outside import Writable
 from dpl.eval.values.instance import is_type
 from dpl.eval.values.value import Cell, Value
 from dpl.node import node, replace
-from dpl.source import Source
+from dpl.source import NOWHERE, Source
 from dpl.syntax.load import MAIN, Module
 
 NEAR = 10_000  # steps
@@ -178,7 +178,7 @@ class Debugger(Listener):
         if not b.condition:
             return True
         try:
-            value, ty = self.expressions.value(self.run, b.condition, frame.variables())
+            value, ty = self.in_scope(b.condition, frame)
             if ty == t.BOOL:
                 return value is True
             self.log(f"{b}: the condition has type {type_text(ty)}, not bool")
@@ -333,14 +333,20 @@ class Debugger(Listener):
         words = text.split(maxsplit=1)
         if len(words) == 2 and words[0] == "d" and "d" not in {v.name for v in self.scope(frame)}:
             return self.derivative(words[1], frame)
-        value, ty = self.expressions.value(self.run, text, self.scope(frame))
+        value, ty = self.in_scope(text, frame)
         return value, concrete(ty, value, self.run.interpreter.types)
+
+    def in_scope(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
+        """The value of an expression in the scope of a frame, and its type with the sizes that are known."""
+        frame = frame or self.frame()
+        place = frame.place.point.span if frame else NOWHERE
+        return self.expressions.value(self.run, text, self.scope(frame), place)
 
     def derivative(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
         """The cotangent that has flowed to an expression so far, or its tangent.  `x @ 2` asks for level 2, counted
         from the outermost; by default it is the innermost."""
         text, _, wanted = text.partition(" @ ")
-        value, ty = self.expressions.value(self.run, text, self.scope(frame))
+        value, ty = self.in_scope(text, frame)
         ty = concrete(ty, value, self.run.interpreter.types)
         levels = active_levels(self.run)
         if wanted.strip():
@@ -362,7 +368,7 @@ class Debugger(Listener):
         if not isinstance(cell, Cell):
             raise Refused(f"`{name}` is not a reference, and nothing else can change")
         held = variable.ty.args[0] if isinstance(variable.ty, t.Con) and variable.ty.args else None
-        value, ty = self.expressions.value(self.run, text, self.scope(frame))
+        value, ty = self.in_scope(text, frame)
         if not is_type(held) or ty != held:
             wanted = type_text(held) if is_type(held) else "something else"
             raise Refused(f"`{name}` holds {wanted}, not {type_text(ty)}")

@@ -1,7 +1,7 @@
 """Expressions of DPL, evaluated in the scope of a stopped program.
 
 The variables in scope become names of a session for the checker, and their values are put where the interpreter looks
-for those of definitions.
+for those of definitions.  Of definitions of one name, the last one before the place of the frame counts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpl.diagnostics import DplError
 from dpl.eval.code.code import Code, root
 from dpl.eval.values.instance import type_params
 from dpl.eval.values.value import Value
-from dpl.source import NOWHERE, Source
+from dpl.source import NOWHERE, Source, Span
 from dpl.syntax import tree
 from dpl.syntax.load import MAIN, Module
 from dpl.syntax.parse import parse_expr
@@ -35,10 +35,10 @@ class Expressions:
         self.busy = False  # an expression is evaluated now
         self.checked: dict[tuple, c.Def] = {}  # by text, and names and types in scope
 
-    def value(self, run: Run, text: str, scope: Sequence[Variable]) -> tuple[Value, t.Ty]:
-        """The value of an expression and its type.  Raises DplError, and Refused if KeyboardInterrupt is raised in the
-        thread meanwhile."""
-        definition = self.definition(text, scope)
+    def value(self, run: Run, text: str, scope: Sequence[Variable], place: Span) -> tuple[Value, t.Ty]:
+        """The value of an expression at a place of the program, and its type.  Raises DplError, and Refused if
+        KeyboardInterrupt is raised in the thread meanwhile."""
+        definition = self.definition(text, scope, place)
         values = run.interpreter._values
         names = {local(v.name): v.value for v in scope}
         values.update({(name, (), ()): value for name, value in names.items()})
@@ -66,11 +66,11 @@ class Expressions:
         finally:
             self.busy = False
 
-    def definition(self, text: str, scope: Sequence[Variable]) -> c.Def:
+    def definition(self, text: str, scope: Sequence[Variable], place: Span) -> c.Def:
         """The expression as a checked definition."""
-        key = text, tuple((v.name, v.ty) for v in scope)
+        key = text, place, tuple((v.name, v.ty) for v in scope)
         if key not in self.checked:
-            self.checked[key] = self.check(text, scope)
+            self.checked[key] = self.check(text, scope, place)
         return self.checked[key]
 
     def parsed(self, text: str) -> tree.Expr:
@@ -80,7 +80,7 @@ class Expressions:
         except DplError as error:
             raise Refused(f"`{text}` is not an expression: {error.diagnostics[0].title}") from None
 
-    def check(self, text: str, scope: Sequence[Variable]) -> c.Def:
+    def check(self, text: str, scope: Sequence[Variable], place: Span) -> c.Def:
         if self.session is None:
             self.session = Session()
             self.session.add(self.modules)
@@ -90,6 +90,7 @@ class Expressions:
         kept = session.state()
         try:
             cx.new_layer()
+            cx.own.values.update(self.declared(place))
             for v in scope:
                 cx.own.values[v.name] = env.Value(local(v.name), mono(v.ty), NOWHERE)
             binding = tree.Binding(expr.span, tree.PatVar(expr.span, RESULT), (), None, expr)
@@ -100,6 +101,25 @@ class Expressions:
         found = next(item for item in items if isinstance(item, c.Def))
         if type_params(found.params):
             raise DplError.at("E0201", "the type of this expression is not known", expr.span)
+        return found
+
+    def declared(self, place: Span) -> dict[str, env.Entry]:
+        """What the names mean at a place that its module declares or opens: later declarations are not there yet."""
+        module = next((m for m in self.modules if m.source == place.source), None)
+        if module is None or self.session is None:
+            return {}
+        home = self.session.cx if module is self.modules[-1] else self.session.run.home(module.name)
+        assert home is not None
+        opens = [decl for decl in module.tree.decls if isinstance(decl, tree.DeclOpen)]
+        opened = [(decl.span.start < place.start, home.modules[decl.name].public().values) for decl in opens]
+        outer = [*(layer.values for layer in home.layers[:2]), *(names for is_before, names in opened if is_before)]
+        found = {}
+        for name in {*home.history, *self.session.cx.history, *(name for _, names in opened for name in names)}:
+            meanings = [entry for _, entry in home.history.get(name, ()) if isinstance(entry, env.Value)]
+            before = [e for e in meanings if e.span.source == place.source and e.span.start <= place.start]
+            meant = before[-1] if before else next((names[name] for names in reversed(outer) if name in names), None)
+            if meant is not None:
+                found[name] = meant
         return found
 
 

@@ -4,6 +4,7 @@ from dpl.prims import TABLE
 
 PRINTS = frozenset(("print", "print_string"))
 READS = frozenset(("read_text", "read_bytes"))  # of files; not of pipes and terminals
-SAME = frozenset(("arg", "arg_count", "env", "exit"))  # the world outside is the same the second time
+ARGUMENTS = frozenset(("arg", "arg_count"))
+SAME = ARGUMENTS | {"env", "exit"}  # the world outside is the same the second time
 CHANGES = frozenset(row.name for row in TABLE.values() if row.outside and row.name not in PRINTS | READS | SAME)
 REFUSED = CHANGES | frozenset(row.name for row in TABLE.values() if row.own_digits)

@@ -96,7 +96,7 @@ OPERATORS = {
     "!==": "inequality is written  a <> b",
     "=/=": "inequality is written  a <> b",
     "&": "and is written  a && b",
-    "<-": "a reference is changed by  r := e ; an array has changed copies:  { xs with [i] = e }",
+    "<-": "a reference is changed by  r := e ; others have changed copies:  { xs with [i] = e }  { r with x = e }",
     "=>": LAMBDA,
     "+=": "a reference is changed by  r := !r + e",
     "-=": "a reference is changed by  r := !r - e",

@@ -100,7 +100,7 @@ def _foreign_word(place: Place) -> Diagnostic | None:
 def _looks_foreign(place: Place) -> Diagnostic | None:
     """Comments of other languages, `and` between conditions, constructors in lower case."""
     token, before = place.token, place.before
-    if isinstance(token.value, str) and token.value.startswith(("//", "/*")):
+    if isinstance(token.value, str) and token.value.startswith(("//", "/*", *("%" if place.number == 0 else ()))):
         ways = ("a comment begins with  --", "or stands in  (* ... *)")
         return place.error("E0106", f"`{token.value[:2]}` begins no comment", *ways)
     if token.value == "|" and before.kind == "LOWER" and place.inside("type"):
@@ -143,6 +143,8 @@ def _after_dot(place: Place) -> Diagnostic | None:
         case "LPAR" | "LSQB" | "INDEX":
             of_each = ("a function of each element:  map f xs",) if place.token.kind == "LPAR" else ()
             return place.error("E0106", "an element of an array is taken without a dot", "write  xs[i]", *of_each)
+        case "INT" | "FLOAT" if place.tokens[place.number - 2].kind == "FLOAT":
+            return place.error("E0105", "a number has one point", at=place.span(place.before))
         case "INT" | "FLOAT":
             return place.error(
                 "E0106", "parts of a tuple have no numbers", "take it apart:  let (a, b) = pair", "or use fst and snd"

@@ -31,11 +31,12 @@ def _general(place: Place) -> Diagnostic:
     wanted = expected.in_words(place.parser.acceptable(), place.parser.tables.words)
     found = expected.token_in_words(place.token)
     labels = [Label(span, f"to complete this `{word}`") for word, span in _construct(place)]
+    whole = ("loop s = s0 for i < n do e",) if place.due("do") and place.inside("loop", "[") == "loop" else ()
     if place.token.kind == "$END" or (place.ends_declaration() and place.number and "declaration" not in wanted):
         at = Span(place.source, place.before.end, place.before.end)
         found = "the end of the file" if place.token.kind == "$END" else f"the next declaration, `{place.token.value}`"
-        return place.error("E0101", f"expected {wanted}, found {found}", at=at, labels=labels)
-    return place.error("E0101", f"expected {wanted}, found {found}", labels=[*labels, *_long_string(place)])
+        return place.error("E0101", f"expected {wanted}, found {found}", *whole, at=at, labels=labels)
+    return place.error("E0101", f"expected {wanted}, found {found}", *whole, labels=[*labels, *_long_string(place)])
 
 
 def _construct(place: Place) -> list[tuple[str, Span]]:

@@ -47,7 +47,7 @@ class Module:
 
     def __init__(self, cx: Context) -> None:
         self.cx = cx
-        self.unfinished: list[tuple[Callable[[Zonk], Item], Span]] = []
+        self.unfinished: list[tuple[Callable[[Zonk], Item], Span, list]] = []
         self.span = NOWHERE  # that of the declaration being checked
         self.problems: list = []
         self.used: dict[str, int] = {}
@@ -101,7 +101,8 @@ class Module:
             constraint = cx.pending.pop(0)
             if not constraint.done:
                 cx.decide(constraint)
-        self.unfinished.append((item, self.span))
+        self.unfinished.append((item, self.span, cx.holders))
+        cx.holders = []
 
     def finish(self) -> list[Item]:
         """The core of all declarations, now that later uses have settled the types of values."""
@@ -116,12 +117,13 @@ class Module:
     def complete(self) -> list[Item]:
         """The core of the declarations that are still unfinished."""
         items: list[Item] = []
-        for item, span in self.unfinished:
+        for item, span, holders in self.unfinished:
             zonk = Zonk(self.cx.solver, self.cx.datas, self.cx.warnings, span)
             try:
                 items.append(item(zonk))
             except DplError as error:
                 self.problems += error.diagnostics
+            zonk.judge_literals(holders)
             self.problems += [problem for problem in zonk.problems if problem not in self.problems]
         return items
 

@@ -62,6 +62,12 @@ def test_diagnostics_as_one_types(client: Client) -> None:
     client.wait(lambda m: m.get("params", {}).get("diagnostics") == [], 20)
 
 
+def test_a_literal_that_does_not_fit_is_told_once_at_its_use(client: Client) -> None:
+    text = "let add x = x + 300\nlet one = add 1u8\nlet two = add 2\nlet far x = x * 1e39\nlet three = far 1.0f32\n"
+    found = client.open(text)
+    assert [(d["code"], d["range"]["start"]["line"]) for d in found] == [("E0214", 1), ("W0211", 4)]
+
+
 def test_hover_tells_which_arguments_derivatives_reach(client: Client) -> None:
     """Texts that are not saved are not run, so the cost is left out."""
     client.open("")

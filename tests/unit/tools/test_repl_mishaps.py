@@ -35,6 +35,7 @@ MISHAPS = {
     'ignore (error "mine" : int)': "R0706",
     "let rec deep n = 1 + deep (n + 1) in deep 0": "R0801",
     "zeros 100000000000000": "R0802",
+    "let add x = x + 300 in add 1u8": "E0214",
     "import Nowhere": "E0515",
     "type t = Missing of nowhere": "E0203",
     "(1 + [2": "E0102",

@@ -79,7 +79,7 @@ def packed(program: Program) -> tuple[dict, bytes]:
     header = {
         "ends": [image.code, image.constants, image.size], "imports": image.imports, "exports": image.exports,
         "cells": image.cells, "lines": program.lines, "hot": program.hot,
-        "parts": [len(part) for part in parts],
+        "reads_arguments": program.reads_arguments, "parts": [len(part) for part in parts],
     }  # fmt: skip
     return header, b"".join(parts)
 
@@ -93,7 +93,8 @@ def unpacked(header: dict, data: bytes) -> Program:
     code_end, constants_end, end = header["ends"]
     imports, exports, cells = header["imports"], header["exports"], header["cells"]
     image = Image(contents, code_end, constants_end, end, words, imports, exports, cells)
-    return Program(image, code, sites.decode(), warnings, text, header["lines"], header["hot"])
+    return Program(image, code, sites.decode(), warnings, text, header["lines"], header["hot"],
+                   header["reads_arguments"])  # fmt: skip
 
 
 def wants_device() -> bool:

@@ -49,7 +49,8 @@ def better(program: Program, hot: Sequence[str]) -> Program:
     text = zlib.decompress(program.text).decode("utf-8", "surrogatepass")
     hot = sorted({*program.hot, *hot})
     code = assemble(mixed(text, hot), flat=True)
-    return Program(replaceable(code, text), code, program.sites, program.warnings, program.text, program.lines, hot)
+    return Program(replaceable(code, text), code, program.sites, program.warnings, program.text, program.lines, hot,
+                   program.reads_arguments)  # fmt: skip
 
 
 def replaceable(code: bytes, text: str) -> Image:

@@ -26,12 +26,13 @@ class Program:
     """An image with what is needed when it fails: the object code of the program (it has the debug information) and
     its sites, as JSON.  `warnings` are pickled; empty if there are none.  `text` is the compressed text, of which some
     is still to be optimised, `lines` the size of each function there, and `hot` those that are optimised; all are empty
-    if the whole image is."""
+    if the whole image is.  `reads_arguments` says whether it asks for the words after its file."""
 
-    __slots__ = ("code", "hot", "image", "lines", "sites", "text", "warnings")
+    __slots__ = ("code", "hot", "image", "lines", "reads_arguments", "sites", "text", "warnings")
 
     def __init__(self, image: Image, code: bytes, sites: str, warnings: bytes = b"", text: bytes = b"",
-                 lines: Mapping[str, int] = {}, hot: Sequence[str] = ()) -> None:  # fmt: skip
+                 lines: Mapping[str, int] = {}, hot: Sequence[str] = (),
+                 reads_arguments: bool = True) -> None:  # fmt: skip
         self.image = image
         self.code = code
         self.sites = sites
@@ -39,6 +40,7 @@ class Program:
         self.text = text
         self.lines = dict(lines)
         self.hot = list(hot)
+        self.reads_arguments = reads_arguments
 
 
 class LoadedImage(Loaded):

@@ -105,11 +105,11 @@ class Console:
         self.move("step", text)
 
     def do_next(self, text: str) -> None:
-        """next [N]: to the next line of this function"""
+        """next [N]: to the next line of this function; a reverse sweep counts as one function"""
         self.move("next", text)
 
     def do_out(self, text: str) -> None:
-        """out: until this function returns"""
+        """out: until this function returns, or the sweep ends"""
         self.move("out", text)
 
     def do_continue(self, text: str) -> None:

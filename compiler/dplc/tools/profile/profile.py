@@ -18,6 +18,7 @@ from dplc.machine.run.program import LoadedImage, Program, load, run_loaded
 from dplc.machine.run.sampling import INTERVAL, MOST, NOBODY, Samples
 from dplc.pipeline import Context
 from dplc.stack import on_large_stack
+from dplc.tools.arguments import refuse_options
 from dplc.tools.files import put
 from dplc.tools.profile import flame as flames
 from dplc.tools.profile import memory, pictures
@@ -69,6 +70,8 @@ def profile(file: str, args: Sequence[str], wanted: Wanted, of_memory: bool) -> 
     program = on_large_stack(lambda: compile_native(Begun(source), context, True, False))
     assert program is not None
     warn(context.warnings)
+    if not program.reads_arguments:
+        refuse_options(args)
     code, failure = (watched if of_memory else timed)(program, args, context, wanted)
     if failure:
         raise failure

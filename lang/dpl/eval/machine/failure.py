@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 
 from dpl import host
-from dpl.diagnostics import Call, DplError, Label
+from dpl.diagnostics import Call, DplError, Label, tighter
 from dpl.eval.values.indexing import OutOfBounds
 from dpl.node import node, replace
 from dpl.source import Source, Span
@@ -70,6 +70,9 @@ def for_user(error: DplError, own: Collection[Source], item: Span | None = None)
     first, *rest = error.diagnostics
     if first.span is None and sites:
         first = replace(first, span=sites[-1].span)
+    if first.code == "R0801" and sites:
+        called = sites[-1].span
+        first = replace(first, helps=tighter(called.source.text[called.start :]) or first.helps)
     if first.span is not None and first.span.source not in own:
         ours = [span for span in (item, *(site.span for site in sites)) if span is not None and span.source in own]
         if ours:

@@ -38,7 +38,7 @@ def _rounder(format_: str) -> Callable[[float], float]:
 
     def rounded(x: float) -> float:
         try:
-            return narrow.unpack(narrow.pack(x))[0]
+            return narrow.unpack(narrow.pack(float(x)))[0]
         except OverflowError:
             return math.copysign(math.inf, x)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpl.core import ty
-from dpl.diagnostics import DplError, Label
+from dpl.diagnostics import DplError, Label, tighter
 from dpl.source import Span
 from dpl.types.messages import recursion
 from dpl.types.messages.compare import side_by_side
@@ -53,9 +53,9 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
             return cx.fail(
                 "E0301",
                 f"the sizes {left} and {right} differ"
-                + ("" if facts else f": {place} {shown}, where {wanted} is wanted"),
+                + ("" if facts or shown == wanted else f": {place} {shown}, where {wanted} is wanted"),
                 span,
-                note=place if facts else shown,
+                note=place if facts else "" if shown == wanted else shown,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
                 facts=facts,
                 helps=(why.ways() if why else ())
@@ -98,7 +98,10 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=(why.ways() if why else ()) or absent(span, wanted) or conversions(actual, expected, span),
+        helps=(why.ways() if why else ())
+        or absent(span, wanted)
+        or tighter(span.text)
+        or conversions(actual, expected, span),
     )
 
 
@@ -142,7 +145,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{place} {shown}",
             labels=both(span, labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
-            helps=(why.ways() if why else ()) or conversions(actual, expected, span),
+            helps=(why.ways() if why else ()) or tighter(span.text) or conversions(actual, expected, span),
         )
     if actual is expected or clash.right not in NUMERIC:
         wanted = PHRASES[clash.right].partition(" (")[0] if type(prune(expected)) is Meta else wanted
@@ -153,7 +156,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{shown} here",
             labels=both(span, labels, class_labels(clash)),
-            helps=component(p, clash, actual) or held(cx, p, clash.left),
+            helps=component(p, clash, actual) or held(cx, p, clash.left) or contents(clash),
         )
     if clash.right == "real" and type(prune(actual)) is ty.Arr:
         sizes, number = dimensions(actual)
@@ -176,6 +179,11 @@ def held(cx, p: Printer, t) -> tuple[str, ...]:
         return ()
     what = "a function" if type(inside) is ty.Fn else "a reference"
     return (f"{p.type(t)} holds {what}:  {'.'.join(names)} : {p.type(inside)}",)
+
+
+def contents(clash: Clash) -> tuple[str, ...]:
+    """A help for the comparison of two references."""
+    return ("compare what they hold:  !a = !b",) if clash.right == "data" and is_reference(prune(clash.left)) else ()
 
 
 def component(p: Printer, clash: Clash, actual) -> tuple[str, ...]:

@@ -124,6 +124,9 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     if type(a) is ty.Fn and type(e) is not ty.Fn and (type(e) is not Meta or phrase(e)):
         is_call = span is None or not span.text.lstrip("( ").startswith("fun ")
         return ("this is a function: is an argument missing?",) if is_call else ()
+    if type(a) is ty.Fn and type(e) is ty.Fn and (many := parameters(e)) != parameters(a):
+        names = " ".join("xyzuvw"[:many])
+        return (f"a function of {many} argument{'s' * (many > 1)} is wanted:  fun {names} -> ...",) if many <= 6 else ()
     if a == ty.STRING and (phrase(e) or e in NUMBERS):
         is_text = span is not None and re.match(r'\$?"\s*[^-+.\d\s]', span.text)  # no number was meant
         return () if is_text else (number_of_string(e in NUMBERS and e.name in ty.INTS),)
@@ -137,6 +140,14 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
         return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
     return ()
+
+
+def parameters(t) -> int:
+    """How many arguments a function takes."""
+    count = 0
+    while type(t := prune(t)) is ty.Fn:
+        count, t = count + 1, t.result
+    return count
 
 
 def sequences(actual, span: Span | None) -> tuple[str, ...]:

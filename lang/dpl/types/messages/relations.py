@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dpl.core import formats, ty
-from dpl.diagnostics import DplError, Label
+from dpl.diagnostics import DplError, Label, tighter
 from dpl.source import Span
 from dpl.types.messages.errors import class_code, mismatch
 from dpl.types.messages.parts import (
@@ -28,7 +28,7 @@ from dpl.types.messages.parts import (
 from dpl.types.messages.pretty import Printer
 from dpl.types.solve.constraints import Constraint
 from dpl.types.solve.kinds import PHRASES
-from dpl.types.solve.meta import Meta, is_scalar, prune
+from dpl.types.solve.meta import Meta, dimensions, is_scalar, prune
 from dpl.types.solve.unify import Clash
 
 SYMBOL = re.compile(r"[!$%&*+\-./:<=>?@^|~]+")
@@ -61,7 +61,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
                 f"the sizes of {a} and {b} do not match: {left} and {right}",
                 span,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
-                helps=stretched(clash) or size_helps(clash.left, clash.right, b),
+                helps=appending(span, constraint) or stretched(clash) or size_helps(clash.left, clash.right, b),
             )
         case (("lift" | "fits"), "rank"):
             return cx.fail(
@@ -129,13 +129,20 @@ def appended(constraint: Constraint, types) -> tuple[str, ...]:
         return ("a list is written with semicolons:  [x;]", GROWS)
     for (one, other), place in zip((types[:2], types[1::-1]), constraint.operands[::-1]):
         if prune(one) == ty.STRING:
-            return (f"make a string of it:  show {as_argument(place.text)}",)
+            return tighter(place.text) or (f"make a string of it:  show {as_argument(place.text)}",)
         if is_sequence(prune(one)) and not is_sequence(prune(other)):
             item = f"[{place.text}]" if type(prune(one)) is ty.Arr else f"[{place.text};]"
             return (f"one element is put in brackets:  {item}",)
         if is_sequence(prune(one)):
             break
     return ()
+
+
+def appending(span: Span, constraint: Constraint) -> tuple[str, ...]:
+    """A help for `xs + [x]`, as Python appends to a list."""
+    is_written = any(re.match(r"\[(?!for\b)", place.text) for place in constraint.operands)
+    are_vectors = all(len(dimensions(t)[0]) == 1 for t in constraint.types[:2])
+    return ("arrays are appended with  a ++ b",) if span.text == "+" and is_written and are_vectors else ()
 
 
 def stretched(clash: Clash) -> tuple[str, ...]:
@@ -148,7 +155,8 @@ def stretched(clash: Clash) -> tuple[str, ...]:
 def no_number(t, constraint: Constraint, span: Span) -> tuple[str, ...]:
     """Helps for a value of type `t` where a number is wanted."""
     if type(t) is ty.Fn:
-        return (missing_argument(span, constraint.operands[-1] if constraint.operands else span),)
+        places = constraint.operands or (span,)
+        return (*tighter(span.source.text[places[0].start :]), missing_argument(span, places[-1]))
     if constraint.name == "convert" and t == ty.STRING:
         return (number_of_string(constraint.extra in ty.INTS),)
     if t == ty.UNIT:
@@ -169,6 +177,8 @@ def formatted(span: Span, types) -> tuple[str, ...]:
 def mixed(one, other) -> tuple[str, ...]:
     """Helps for two operands of different types: how to make them fit."""
     one, other = prune(one), prune(other)
+    if ty.BOOL in (one, other):
+        return ("a condition is 1 or 0 as a number:  int c  float c",)
     if ty.STRING in (one, other):
         return ("strings are appended with  ++ , and made of numbers with  show x",)
     for a, b in ((one, other), (other, one)):

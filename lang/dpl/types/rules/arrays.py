@@ -8,6 +8,8 @@ a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpl.core import term, ty
 from dpl.core.walk import subterms
 from dpl.diagnostics import Diagnostic
@@ -20,7 +22,7 @@ from dpl.types.rules.indentation import STEPS, ends_at_semicolon
 from dpl.types.rules.patterns import bind_pattern
 from dpl.types.rules.shaped import sized
 from dpl.types.solve import sizes
-from dpl.types.solve.meta import PURE, Meta, Type, prune
+from dpl.types.solve.meta import PURE, Meta, Type, dimensions, prune
 from dpl.types.state.checks import dim, int_lit, learn
 from dpl.types.state.context import Context, rule
 
@@ -172,11 +174,24 @@ def index(cx: Context, e: tree.Index, expected) -> term.Term:
     source = cx.infer(e.array)
     if type(prune(source.ty)) is ty.Con:
         element_type(cx, source)  # the error about it, before one about the index: `m["key"]`
+    enough_dimensions(cx, source, e.indices)
     if not any(isinstance(i, tree.Slice) for i in e.indices):
         return indexed(cx, source, [int_index(cx, i) for i in e.indices if not isinstance(i, tree.Slice)], e.span)
     name = cx.unique("source")
     body = sliced(cx, term.Var(e.array.span, source.ty, name), list(e.indices), e.span)
     return term.Let(e.span, body.ty, name, (), source, body)
+
+
+def enough_dimensions(cx: Context, source: term.Term, indices: Sequence[tree.Expr | tree.Slice]) -> None:
+    """Raises an error for more indices than an array has dimensions."""
+    known, inner = dimensions(source.ty)
+    rank = len(known)
+    if not 0 < rank < len(indices) or type(inner) is Meta:
+        return
+    p = printer(cx)
+    title = f"{p.type(source.ty)} has {rank} dimension{'s' * (rank > 1)}, but {len(indices)} indices are given"
+    element = f"its elements are of type {p.type(inner)}:  {source.span.text}[{', '.join('ijklmnop'[:rank])}]"
+    raise cx.fail("E0213", title, indices[rank].span.to(indices[-1].span), helps=(element, *taken_apart(inner)))
 
 
 def int_index(cx: Context, e: tree.Expr) -> term.Term:
@@ -254,6 +269,7 @@ def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
     result: term.Term = term.Var(e.array.span, old.ty, name)
     bound = [(name, old)]
     for indices, value in e.updates:
+        enough_dimensions(cx, old, indices)
         places = [int_index(cx, i) for i in indices]
         elem = old.ty
         for _ in indices:

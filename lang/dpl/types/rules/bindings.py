@@ -152,12 +152,13 @@ def block(cx: Context, e: tree.Expr, expected) -> term.Term:
     return body
 
 
-COMPARES = "`=` compares; an array with another element:  { a with [0] = e }"
-
-
 def compares(e: tree.Expr) -> str:
-    """The help for `a[0] = 3` as a statement, where the comparison has no use."""
-    return COMPARES if isinstance(e, tree.Binary) and e.op == "=" else ""
+    """The help for `a[0] = 3` or `x = 3` as a statement, where the comparison has no use."""
+    if not isinstance(e, tree.Binary) or e.op != "=":
+        return ""
+    if isinstance(e.left, tree.Index):
+        return "`=` compares; an array with another element:  { a with [0] = e }"
+    return "`=` compares; only references change:  let r = ref 0  and then  do r := e"
 
 
 def dropped(cx: Context, e: tree.Expr) -> term.Term:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from dpl.core import ty
-from dpl.core.term import Arm, Data, PArray, Pattern, POr, PVar, PWild
+from dpl.core.term import Arm, Data, Match, PArray, Pattern, POr, PVar, PWild
 from dpl.diagnostics import Diagnostic, Label, Warnings
 from dpl.node import replace
 from dpl.source import Span
@@ -45,9 +45,12 @@ def left_out(span: Span, arms: Sequence[Arm], missing: str) -> Diagnostic:
     else:
         title, where = f"this `match` leaves out a case: {missing}", span
         help_ = f"add a case:  | {missing} -> ..."
-    guarded = any(arm.guard is not None for arm in arms)
-    helps = (help_, *(["a guard may be false, so its case covers nothing for certain"] if guarded else []))
-    return Diagnostic("E0205", title, where, helps=helps)
+    helps = [help_]
+    if any(arm.guard is not None for arm in arms):
+        helps.append("a guard may be false, so its case covers nothing for certain")
+    if isinstance(arms[-1].body, Match) and arms[-1].body.span.text.startswith("match"):
+        helps.append("a `match` inside of a case takes all cases that follow: put it in parentheses")
+    return Diagnostic("E0205", title, where, helps=tuple(helps))
 
 
 def never_reached(datas: Mapping[str, Data], scrutinee: ty.Ty, arms: Sequence[Arm], i: int) -> Diagnostic:

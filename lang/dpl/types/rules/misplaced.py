@@ -35,7 +35,7 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     """A help for a misplaced argument: a tuple for several arguments, or the reverse, or the wrong order."""
     value, wanted, name = args[i].value, prune(arrows[i].arg), name or "f"
     functions = tree.Fun | term.Lam
-    if known := of_name(name, value, i):
+    if known := of_name(name, value, i, wanted):
         return known
     if name in ("diff", "Ad.diff") and i == 1 and kind_given(cx, value) in ("Arr", "Tup"):
         f = written(args[0].value)
@@ -62,8 +62,13 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     return order or ("" if given[i] == "Arr" == kind_of(wanted) else of_library(cx, name, 2))
 
 
-def of_name(name: str, value: tree.Expr | term.Term, i: int) -> str:
-    """A help for argument `i` of a function that is often misunderstood."""
+def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> str:
+    """A help for argument `i` of a function that is often misunderstood, and for `()`."""
+    if isinstance(value, tree.Tuple | term.Tuple) and not value.items:
+        is_key = type(wanted) is ty.Con and wanted.name == "Random.key"
+        return f"a key of random numbers:  {name} (Random.key 1) ..." if is_key else f"leave  ()  out:  {name}"
+    if name == "reshape" and isinstance(value, tree.Lit | term.Lit):
+        return reshaped("xs", ("2", "3"))
     if name == ":=" and i == 0:
         return unchanging(value)
     if name in WITH_STATE and i > 0:
@@ -276,6 +281,8 @@ def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...
     before = head.source.text[: head.start].rstrip()[-1:]
     if before in ("[", ","):
         return (f"elements are separated by commas:  [{head.text}, {written(value)}]",)
+    if call := re.search(r"\w (\w+ [-+] ?)$", head.source.text[: head.start]):  # `go n - 1 x`
+        return (f"an argument that is computed is put in parentheses:  ({call[1]}{head.text})",)
     return (f"a product is written  {head.text} * {written(value)}",)
 
 
@@ -303,7 +310,7 @@ def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tu
         return (f"if `{written(last)}` is to be called first:  {name} ({call})",), ()
     if name == "print":
         return (f"several values:  print ({', '.join(written(arg.value) for arg in args)})",), ()
-    return (), ()
+    return tuple(filter(None, (of_library(cx, name, 1),))), ()
 
 
 def of_known_function(args: list[Arg], name: str, extra: tree.Expr | term.Term) -> str:
@@ -320,6 +327,9 @@ def of_known_function(args: list[Arg], name: str, extra: tree.Expr | term.Term) 
             return drawn(name, args[0].value, shown[1:])
         case "map" | "List.map":
             return f"of two {'arrays' if name == 'map' else 'lists'}:  {name}2 {' '.join(shown[:3])}"
+        case "range":
+            low, high = shown[:2]
+            return f"the numbers from {low} on, below {high}:  [for i < {high} - {low} -> {low} + i]"
         case "vjp":
             return f"the pullback is the second part:  let (y, back) = vjp {shown[0]} {shown[1]} in back {shown[2]}"
         case "assert":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from dpl.core import term, ty
@@ -18,7 +19,7 @@ from dpl.source import Span
 from dpl.types.messages.pretty import NAMES
 from dpl.types.rules.matches import judge
 from dpl.types.rules.shaped import inner_sizes
-from dpl.types.solve.meta import EffectMeta, Meta, prune, prune_effect
+from dpl.types.solve.meta import EffectMeta, Meta, dimensions, prune, prune_effect
 from dpl.types.solve.scheme import rebuild
 from dpl.types.solve.unify import Solver
 from dpl.types.state.env import Group
@@ -181,19 +182,20 @@ class Zonk:
         return result
 
     def literal(self, span: Span, t, value) -> term.Lit:
-        if type(t) is ty.Con and t.name in ty.FLOATS:
-            if overflows(value, t.name):
-                title = f"this number is infinite: the largest {NAMES.get(t.name, t.name)} is {LARGEST[t.name]}"
-                self.warnings.add(Diagnostic("W0211", title, span, helps=("if that is meant, say so:  inf",)))
-            return term.Lit(span, t, float(value))
-        if type(t) is ty.Con and t.name in RANGES:
-            low, high = RANGES[t.name]
-            if not low <= value <= high:
-                name = NAMES.get(t.name, t.name)
-                raise DplError.at(
-                    "E0214", f"{value} does not fit into {name}", span, note=f"{name} goes from {low} to {high}"
-                )
-        return term.Lit(span, t, value)
+        if problem := unfit(value, t, span):
+            if problem.severity == "error":
+                raise DplError(problem)
+            self.warnings.add(problem)
+        return term.Lit(span, t, float(value) if type(t) is ty.Con and t.name in ty.FLOATS else value)
+
+    def judge_literals(self, holders: Sequence[tuple[int | float, Any, Span]]) -> None:
+        """Notes the literals of definitions that do not fit into the types of their uses."""
+        for value, t, span in holders:
+            problem = unfit(value, dimensions(t)[1], span, f"the definition used here has {value} at this type")
+            if problem is not None:
+                told = self.problems if problem.severity == "error" else self.warnings.diagnostics
+                if problem not in told:
+                    told.append(problem)
 
     # ---- matches
 
@@ -207,6 +209,22 @@ class Zonk:
 
     def pattern(self, p: term.Pattern, arm: Span) -> term.Pattern:
         return changed_pattern(p, self.type, lambda t, value: self.literal(arm, t, value).value)
+
+
+def unfit(value: Any, t, span: Span, why: str = "") -> Diagnostic | None:
+    """The error if an integer has a type that does not hold it, the warning if it is infinite in a type of floats."""
+    if type(t) is not ty.Con:
+        return None
+    name = NAMES.get(t.name, t.name)
+    if t.name in ty.FLOATS and overflows(value, t.name):
+        title = f"this number is infinite: the largest {name} is {LARGEST[t.name]}"
+        return Diagnostic("W0211", title, span, why, helps=("if that is meant, say so:  inf",))
+    if t.name in RANGES:
+        low, high = RANGES[t.name]
+        if not low <= value <= high:
+            range_ = f"{name} goes from {low} to {high}"
+            return Diagnostic("E0214", f"{value} does not fit into {name}", span, f"{why}; {range_}" if why else range_)
+    return None
 
 
 def overflows(value: float, name: str) -> bool:

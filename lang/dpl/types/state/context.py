@@ -17,6 +17,7 @@ from dpl.types.messages import recursion
 from dpl.types.messages.parts import Why
 from dpl.types.solve import sizes
 from dpl.types.solve.constraints import Constraint, Lift
+from dpl.types.solve.kinds import literals_of
 from dpl.types.solve.meta import Effect, Meta, Type, dimensions, prune, prune_effect
 from dpl.types.solve.scheme import NOTHING, Scheme, instantiate, mono, replace
 from dpl.types.solve.unify import Clash
@@ -178,6 +179,8 @@ class Context(Scope):
         self.solver.at(span)
         mark = len(self.pending)
         made = instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
+        for param, t in zip(scheme.params, made[1], strict=False) if scheme.classes else ():
+            self.holders += [(value, t, span) for value in literals_of(scheme.classes.get(param.name, ()))]
         self.held = [c for c in self.pending[mark:] if isinstance(c, Lift) and c.held]
         return made
 

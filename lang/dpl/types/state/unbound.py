@@ -156,15 +156,24 @@ def of_field(cx, name: str, span: Span, way: Way) -> Way:
     return Way(near or (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
 
 
+def called_on_function(cx, name: str, owner: str) -> str:
+    """The help for `f.grad`, for `map .x rs`, which is read as `map.x rs`, and for `f . g`."""
+    if name == "grad":
+        return f"{HERE}grad {owner}"
+    if cx.is_field(name):
+        return f"a field as a function:  fun r -> r.{name}"
+    return f"functions are composed by  fun x -> {owner} ({name} x)"
+
+
 def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
     """Helps for `xs.map f`, where `xs`, of type `t`, is not a record."""
     name, owner = e.name, e.record.span.text if len(e.record.span.text) < 30 else "x"
     if name == "at" and (at := re.match(r"\[[^]\n]{1,20}]", e.span.source.text[e.span.end :])):  # JAX: `x.at[i].set(e)`
         return (f"an array does not change; one with another element:  {{ {owner} with {at[0]} = e }}",)
-    if type(t) is ty.Fn and name == "grad":
-        return (f"{HERE}grad {owner}",)
     if type(t) is ty.Fn:
-        return (f"functions are composed by  fun x -> {owner} ({name} x)",)
+        return (called_on_function(cx, name, owner),)
+    if type(t) is ty.Arr and cx.is_field(name):
+        return (f"of each element:  map (fun r -> r.{name}) {owner}",)
     if type(t) is ty.Con and t.name == "ref":
         return (f"the content of a reference:  !{owner}",)
     if type(t) is ty.Arr and re.search(r"\s\.\s", e.span.text):
