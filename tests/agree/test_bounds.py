@@ -81,7 +81,7 @@ TINY = [
     (fuse, "LARGEST", 1), (fuse, "LARGEST", 2), (fuse, "LARGEST", 5), (linear_recursion, "COPIES", 0),
     (linear_recursion, "LARGE", 0), (linear_recursion, "LARGE", 30), (tupling, "MOST", 1),
     (tupling, "MOST", 2), (tupled, "LARGE", 0), (tupled, "HOT", 1),
-    (inlined, "SMALL", 0), (inlined, "SMALL", 60), (inlined, "DEEPEST", 0), (inlined, "DEEPEST", 2),
+    (inlined, "SMALL", 0), (inlined, "SMALL", 60),
     (copier, "MOST_USES", 0), (copier, "MOST_USES", 1), (decision_trees, "TINY", 0), (decision_trees, "TINY", 1000),
     (operators, "DEEPEST", 0), (by_value, "VARIANTS", 0), (optimistic, "ATTEMPTS", 0), (optimistic, "ATTEMPTS", 1),
     (tape, "WIDE", 0), (tape, "WIDE", 2),

@@ -92,7 +92,7 @@ class _Fn:
         self.program = program
         self.parts = parts
         self.fn = fn
-        self.tokens: dict[str, tuple[Token, ...]] = {}  # the tokens of each variable
+        self.tokens: dict[str, tuple[Token | None, ...]] = {}  # the tokens of each variable's parts; None: it is null
         self.named: list[str] = []  # for each token, the variable where it first appeared
         self.cell: dict[Token, Token] = {}  # part of a payload -> the cell it lies in
         self.payloads: dict[Token, tuple[int, tuple[Token, ...]]] = {}  # cell -> the tag and parts seen by this arm
@@ -121,7 +121,8 @@ class _Fn:
         return made
 
     def of(self, atoms: Iterable[f.Atom]) -> list[Token]:
-        return [token for atom in atoms if isinstance(atom, f.Var) for token in self.tokens[atom.name]]
+        return [token for atom in atoms if isinstance(atom, f.Var) for token in self.tokens[atom.name]
+                if token is not None]  # fmt: skip
 
     def alive(self, token: Token) -> bool:
         if token in self.lent or any(frame.get(token) for frame in self.frames):
@@ -257,15 +258,19 @@ class _Fn:
             case _:
                 raise self.wrong("an earlier stage has left this")
 
-    def of_tuple(self, rhs: f.TupMake | f.TupGet) -> tuple[Token, ...]:
+    def of_tuple(self, rhs: f.TupMake | f.TupGet) -> tuple[Token | None, ...]:
         if isinstance(rhs, f.TupMake):
-            return tuple(self.of(rhs.items))
+            return tuple([token for item in rhs.items for token in self.places(item)])
         return self.component(rhs.tup, rhs.index)
 
-    def component(self, tup: f.Atom, index: int) -> tuple[Token, ...]:
+    def places(self, atom: f.Atom) -> tuple[Token | None, ...]:
+        """The tokens of an atom's parts, one for each."""
+        return self.tokens[atom.name] if isinstance(atom, f.Var) else (None,) * self.parts.number(atom.ty)
+
+    def component(self, tup: f.Atom, index: int) -> tuple[Token | None, ...]:
         assert isinstance(tup.ty, f.Tup)
         starts = self.parts.starts(tup.ty)
-        return self.tokens[tup.name][starts[index] : starts[index + 1]] if isinstance(tup, f.Var) else ()
+        return self.places(tup)[starts[index] : starts[index + 1]]
 
     def op(self, rhs: f.Op, op: str, args: tuple[f.Atom, ...]) -> None:
         tokens = self.of(args)

@@ -13,7 +13,7 @@ PROGRAM = """
 let by_loop (a : float[n]) = loop s = 0.0 for i < n do s + a[i]
 let smooth xs = [for x in xs -> sin x]
 let first (a : float[n]) = a[0]
-let rec repeat x n = if n = 0 then x else repeat (x * 1.5) (n - 1)
+let rec repeat x n = if n = 0 then x else repeat (0.5 * sin x + 0.1 * x * cos x) (n - 1)
 type tree = Leaf of float | Node of tree * tree
 let rec total t = match t with Leaf x -> x | Node (l, r) -> total l + total r
 let apply (f : float -> float) x = f x * 2.0

@@ -5,7 +5,7 @@
     q = TupMake (x, x)     stands for (p, 0) twice
 
 Tuples are transparent.  The arrays, strings, cells and references in them are counted; each is a *token*: the variable
-where it first appeared, and the path to it.
+where it first appeared, and the path to it.  A null in a tuple has no token, but a place among the tuple's parts.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.walk import BLOCKS, binders, blocks
 
 Token = tuple[str, tuple[int, ...]]
+NOBODY: Token = ("", ())  # stands for a null
 
 
 def counted_paths(ty: f.Type) -> list[tuple[int, ...]]:
@@ -34,9 +35,11 @@ def counted_paths(ty: f.Type) -> list[tuple[int, ...]]:
 
 @record
 class Owners:
-    """`inside` maps each part of a constructor's payload to the cell through which it is seen."""
+    """`inside` maps each part of a constructor's payload to the cell through which it is seen; `parts` has the tokens
+    of tuples in which some part is null."""
 
     tokens: dict[str, tuple[Token, ...]] = field(default_factory=dict)
+    parts: dict[str, tuple[Token, ...]] = field(default_factory=dict)
     roots: dict[str, f.Var] = field(default_factory=dict)
     inside: dict[Token, Token] = field(default_factory=dict)
 
@@ -56,9 +59,9 @@ class Owners:
         for bind in block.binds:
             rhs = bind.rhs
             if isinstance(rhs, f.TupMake):
-                self.tokens[bind.vars[0].name] = tuple([t for item in rhs.items for t in self.of_atom(item)])
+                self.name(bind.vars[0], tuple([t for item in rhs.items for t in self.places(item)]))
             elif isinstance(rhs, f.TupGet):
-                self.tokens[bind.vars[0].name] = self.component(rhs.tup, rhs.index)
+                self.name(bind.vars[0], self.component(rhs.tup, rhs.index))
             else:
                 if type(rhs) in BLOCKS:
                     self.inner(rhs)
@@ -83,10 +86,23 @@ class Owners:
         for block in blocks(rhs):
             self.block(block)
 
+    def name(self, var: f.Var, tokens: tuple[Token, ...]) -> None:
+        """Makes a variable another name for what these own."""
+        if NOBODY in tokens:
+            self.parts[var.name] = tokens
+            tokens = tuple([token for token in tokens if token is not NOBODY])
+        self.tokens[var.name] = tokens
+
+    def places(self, atom: f.Atom) -> tuple[Token, ...]:
+        """The tokens of an atom's parts, one for each."""
+        if isinstance(atom, f.Const):
+            return (NOBODY,) * len(counted_paths(atom.ty))
+        return self.parts.get(atom.name) or self.tokens[atom.name]
+
     def component(self, tup: f.Atom, index: int) -> tuple[Token, ...]:
         assert isinstance(tup.ty, f.Tup)
         before = sum(len(counted_paths(item)) for item in tup.ty.items[:index])
-        return self.of_atom(tup)[before : before + len(counted_paths(tup.ty.items[index]))]
+        return self.places(tup)[before : before + len(counted_paths(tup.ty.items[index]))]
 
     def of_atom(self, atom: f.Atom) -> tuple[Token, ...]:
         return self.tokens[atom.name] if isinstance(atom, f.Var) else ()

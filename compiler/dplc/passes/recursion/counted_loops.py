@@ -16,10 +16,6 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.walk import blocks, every, supply_for, with_binds, with_body, with_inner
 
-UP, DOWN = "add", "sub"
-NOT = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
-FLIPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-STEPS = {"lt": (UP,), "le": (UP,), "gt": (DOWN,), "ge": (DOWN,), "ne": (UP, DOWN)}
 ENDLESS = integer((1 << 63) - 1)
 
 
@@ -40,13 +36,27 @@ def counted_loops(program: f.Program) -> f.Program:
 
 
 @node
+class Test:
+    """What a loop asks of a counter: that it is below a limit (`up`), above it, or not there (`unequal`); `strict`: not
+    at it either."""
+
+    limit: f.Atom
+    up: bool
+    strict: bool
+    unequal: bool = False
+
+
+@node
 class Counter:
-    """State number `at` of a loop, which takes a `step` while it compares with the limit."""
+    """State number `at` of a loop, which goes up or down by one while it passes a test."""
 
     at: int
-    compare: str
-    limit: f.Atom
-    step: str
+    test: Test
+    up: bool
+
+    @property
+    def step(self) -> str:
+        return "add" if self.up else "sub"
 
 
 def counted(bind: f.Bind, loop: f.While, supply: f.Supply) -> list[f.Bind]:
@@ -59,57 +69,89 @@ def counted(bind: f.Bind, loop: f.While, supply: f.Supply) -> list[f.Bind]:
     def rest(items: tuple) -> tuple:
         return (*items[:at], *items[at + 1 :])
 
-    count, j = steps(b, counter, start), f.Var(supply.fresh("j"), f.I64)
-    here = f.Bind((loop.state[at],), f.Op(counter.step, (start, j)))
-    body = f.Block((here, *loop.body.binds), rest(loop.body.results))
-    from_zero = counter.compare == "lt" and start == integer(0)  # no steps if the limit is negative
-    taken = counter.limit if from_zero else count
-    made = f.For(j, taken, rest(loop.state), rest(loop.inits), body, loop.collect)
+    count, index, binds = steps(b, counter, start), loop.state[at], loop.body.binds
+    if not (counter.up and start == integer(0)):
+        index = f.Var(supply.fresh("j"), f.I64)
+        binds = (f.Bind((loop.state[at],), f.Op(counter.step, (start, index))), *binds)
+    body = f.Block(binds, rest(loop.body.results))
+    test = counter.test
+    from_zero = test.up and test.strict and not test.unequal and start == integer(0)  # none if the limit is negative
+    taken = test.limit if from_zero else count
+    made = f.For(index, taken, rest(loop.state), rest(loop.inits), body, loop.collect)
     end = f.Bind((bind.vars[at],), f.Op(counter.step, (start, count)))
     return [*block_of(b.binds, ()).binds, f.Bind(rest(bind.vars), made), end]
 
 
 def steps(b: Builder, counter: Counter, start: f.Atom) -> f.Atom:
     """The number of steps of a loop.  A counter that never meets its limit, or only after it wraps, is endless."""
-    low, high = (start, counter.limit) if counter.step == UP else (counter.limit, start)
-    strict = counter.compare in ("lt", "gt")
-    some, count = b.op("lt" if strict else "le", (low, high)), b.op("sub", (high, low))
-    if counter.compare in ("le", "ge"):
+    test = counter.test
+    low, high = (start, test.limit) if counter.up else (test.limit, start)
+    past = test.strict and not test.unequal
+    match low, high:
+        case f.Const(int(least)), f.Const(int(most)):
+            number = most - least + (not test.strict)
+            return integer(number) if number >= 0 else ENDLESS if test.unequal else integer(0)
+        case _:
+            pass
+    some, count = b.op("lt" if past else "le", (low, high)), b.op("sub", (high, low))
+    if not test.strict:
         count = b.op("add", (count, integer(1)))
-    if not (isinstance(low, f.Const) and isinstance(low.value, int) and low.value >= (0 if strict else 1)):
+    if not (isinstance(low, f.Const) and isinstance(low.value, int) and low.value >= (0 if past else 1)):
         count = b.op("select", (b.op("lt", (count, integer(0))), ENDLESS, count))
-    return b.op("select", (some, count, ENDLESS if counter.compare == "ne" else integer(0)))
+    return b.op("select", (some, count, ENDLESS if test.unequal else integer(0)))
 
 
 def counter_of(loop: f.While) -> Counter | None:
     """The counter of a loop; None if it has none."""
     match loop.cond.binds:
         case (f.Bind(asked, f.Op(compare, (one, other))),) if asked == loop.cond.results:
-            pass
+            holds = True
         case (f.Bind(asked, f.Op(compare, (one, other))), f.Bind(no, f.Op("not", args))) if (
             args == asked and no == loop.cond.results
         ):
-            compare = NOT.get(compare, "")
+            holds = False
         case _:
             return None
-    if other in loop.state:
-        one, other, compare = other, one, FLIPPED.get(compare, "")
-    if one not in loop.state or other in loop.state or one.ty != f.I64:
+    turned = other in loop.state
+    if turned:
+        one, other = other, one
+    test = tested(compare, holds, turned, other)
+    if test is None or one not in loop.state or other in loop.state or one.ty != f.I64:
         return None
     at = loop.state.index(one)
-    for step in STEPS.get(compare, ()):
-        if counts(loop.body, loop.body.results[at], one, step):
-            return Counter(at, compare, other, step)
+    for up in (True, False):
+        if (test.unequal or test.up == up) and counts(loop.body, loop.body.results[at], one, up):
+            return Counter(at, test, up)
     return None
 
 
-def counts(block: f.Block, atom: f.Atom, var: f.Atom, step: str) -> bool:
-    """True if an atom at the end of a block is a variable after a step, on every path."""
+def tested(compare: str, holds: bool, turned: bool, limit: f.Atom) -> Test | None:
+    """What a comparison with a limit asks, if it is to hold or not; `turned`: the limit stands first."""
+    match compare:
+        case "lt":
+            up, strict = True, True
+        case "le":
+            up, strict = True, False
+        case "gt":
+            up, strict = False, True
+        case "ge":
+            up, strict = False, False
+        case "eq" | "ne" if (compare == "ne") == holds:
+            return Test(limit, True, True, unequal=True)
+        case _:
+            return None
+    return Test(limit, up == (holds != turned), strict == holds)
+
+
+def counts(block: f.Block, atom: f.Atom, var: f.Atom, up: bool) -> bool:
+    """True if an atom at the end of a block is a variable after a step up or down, on every path."""
     match next((bind for bind in block.binds if atom in bind.vars), None):
-        case f.Bind(_, f.Op(op, operands)):
-            return op == step and operands in ((var, integer(1)), *([(integer(1), var)] if step == UP else []))
+        case f.Bind(_, f.Op("add", operands)) if up:
+            return operands == (var, integer(1)) or operands == (integer(1), var)
+        case f.Bind(_, f.Op("sub", operands)) if not up:
+            return operands == (var, integer(1))
         case f.Bind(vars_, f.If() | f.Switch() as choice):
             at = vars_.index(atom) if isinstance(atom, f.Var) else 0
-            return all(counts(inner, inner.results[at], var, step) for inner in blocks(choice))
+            return all(counts(inner, inner.results[at], var, up) for inner in blocks(choice))
         case _:
             return False

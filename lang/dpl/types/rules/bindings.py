@@ -418,6 +418,7 @@ def close(cx: Context, types: list[Type], mark: int, defaults: bool) -> list[Sch
     decide_unrelated(cx, types, mark)
     schemes, cx.pending[mark:] = generalise(cx.solver, types, cx.pending[mark:], cx.taken)
     settle_outer(cx, mark)
+    cx.hold(schemes)
     return schemes
 
 

@@ -4,12 +4,11 @@ num     a number, or an array of numbers           scalar   no array
 real    a float, or an array of floats             integer  an integer, or an array of them
 data    no function and no reference inside        diff     the same, as an argument of a derivative
 active  at least one float inside                  content  what a reference may hold (as data)
-=300    a number; 300 has this type                (every type is in it; `Zonk` looks at the end)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from dpl.core import ty
 from dpl.core.term import Data
@@ -30,20 +29,6 @@ PHRASES = {
 }
 
 
-HOLDING = "="
-
-
-def holding(value: int | float) -> str:
-    """The class of the types that a literal may have."""
-    return f"{HOLDING}{value}"
-
-
-def literals_of(classes: Iterable[str]) -> list[int | float]:
-    """The literals that a type of these classes holds."""
-    texts = [cls[1:] for cls in classes if cls[0] == HOLDING]
-    return [float(text) if "e" in text or "." in text else int(text) for text in texts]
-
-
 class Kinds:
     """Membership of types in classes, given the declared data types."""
 
@@ -62,8 +47,6 @@ class Kinds:
                 case _:
                     pass
             return None
-        if cls[0] == HOLDING:
-            return [t.elem] if type(t) is ty.Arr else []
         if cls == "scalar":
             return [] if type(t) is ty.Con and not t.args else None
         if cls == "active":

@@ -25,7 +25,8 @@ class Scheme:
     """A type scheme: `params` are quantified, `classes` gives their classes, `constraints` relates them.
 
     `lifts` are the types that elementwise operations on them produce.  Each use makes new sizes for `unknowns`, except
-    that `counts` maps some of them to the arguments whose values they are."""
+    that `counts` maps some of them to the arguments whose values they are.  `large` has literals whose types are
+    parameters, and which do not fit into each type."""
 
     params: tuple[ty.Var, ...]
     ty: Type
@@ -34,6 +35,7 @@ class Scheme:
     unknowns: tuple[str, ...] = ()
     counts: tuple[tuple[str, int], ...] = ()
     lifts: tuple[ty.Lift, ...] = ()
+    large: dict[str, list[int | float]] = field(default_factory=dict)
 
     @property
     def relations(self) -> tuple[Constraint, ...]:

@@ -5,7 +5,7 @@ The rules for the forms of expressions register themselves in `RULES`; `infer` a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -17,7 +17,6 @@ from dpl.types.messages import recursion
 from dpl.types.messages.parts import Why
 from dpl.types.solve import sizes
 from dpl.types.solve.constraints import Constraint, Lift
-from dpl.types.solve.kinds import literals_of
 from dpl.types.solve.meta import Effect, Meta, Type, dimensions, prune, prune_effect
 from dpl.types.solve.scheme import NOTHING, Scheme, instantiate, mono, replace
 from dpl.types.solve.unify import Clash
@@ -179,10 +178,21 @@ class Context(Scope):
         self.solver.at(span)
         mark = len(self.pending)
         made = instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
-        for param, t in zip(scheme.params, made[1], strict=False) if scheme.classes else ():
-            self.holders += [(value, t, span) for value in literals_of(scheme.classes.get(param.name, ()))]
+        for param, t in zip(scheme.params, made[1], strict=False) if scheme.large else ():
+            for value in scheme.large.get(param.name, ()):
+                self.holders.append((value, t, span))
+                self.large.append((value, t))
         self.held = [c for c in self.pending[mark:] if isinstance(c, Lift) and c.held]
         return made
+
+    def hold(self, schemes: Sequence[Scheme]) -> None:
+        """Notes in schemes the large literals whose types they generalise."""
+        found = [(value, prune(t)) for value, t in self.large]
+        for scheme in schemes:
+            for value, t in found:
+                if type(t) is ty.Var:
+                    scheme.large.setdefault(t.name, []).append(value)
+        self.large = [(value, t) for value, t in found if type(t) is Meta]
 
     def release(self, held: list[Lift], result: Type) -> None:
         """Releases held constraints once a function has all its arguments.

@@ -116,6 +116,7 @@ class Scope(ABC):
         self.ambient = Ambient(PURE, "top")
         self.taken: dict[str, int] = {}
         self.literals: list[Meta] = []  # the types of numbers without a suffix
+        self.large: list[tuple[int | float, Type]] = []  # literals that do not fit into each type, and their types
         self.holders: list[tuple[int | float, Type, Span]] = []  # literals of what is used, and their types
         self.unused: dict[str, tuple[str, Span]] = {}  # local names that are not used yet, by core name
         self.pending: list[Constraint] = []
