@@ -9,7 +9,7 @@ READ = "do print (List.length Sys.args)\ndo print (grad (fun x -> x * x) 3.0)\n"
 
 
 @pytest.mark.parametrize("name", UNREAD)
-def test_an_option_that_nobody_reads_is_refused(dpl, name: str, tmp_path: Path) -> None:
+def test_an_option_after_a_program_without_arguments_is_refused(dpl, name: str, tmp_path: Path) -> None:
     (program := tmp_path / "main.dp").write_text(UNREAD[name])
     for command in (("run",), ("run", "--engine", "interp"), ("run", "-O0"), ("profile",)):
         run = dpl(*command, program, "--nan", "trap")

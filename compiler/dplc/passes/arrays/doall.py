@@ -6,14 +6,15 @@ and loops that write one place only carry what is there (scalar replacement; Cal
         x = index d i; y = add x k           =>       x' = for k < m state (x = x) { y = add x k; yield y }
         e = update d y i; yield e } ... }             yield x' }
 
-The array must have as many elements as the loop has steps, and a step may read it at its own place only.  Loops are
-rewritten from the inside to the outside, so a loop over the elements of a row becomes an update of that row, which may
-be the own place of the loop around it.  This comes before differentiation: points have no order in reverse either.
+The array must have as many elements as the loop has steps, and a step may read it at its own place only.  A row that is
+written must be known to be as long as the one before it: an update would fail otherwise.  Loops are rewritten from the
+inside to the outside, so a loop over the elements of a row becomes an update of that row, which may be the own place of
+the loop around it.  This comes before differentiation: points have no order in reverse either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dpl.node import node, replace
 
@@ -76,10 +77,6 @@ class Own:
 
     k: int
     place: Place
-
-    def part(self, array: f.Var) -> f.Type:
-        """The type of what is at the place."""
-        return of_rank(elem_of(array.ty), rank_of(array.ty) - len(self.place))
 
 
 class _Loops:
@@ -144,16 +141,16 @@ class _Loops:
         b = Builder(self.supply)
         body, parts, reads, inner = loop.body, list[f.Var](), list[f.Bind](), list[Place]()
         for one in own:
-            parts.append(b.var("x", one.part(loop.state[one.k])))
+            parts.append(self.part(loop, one))
             reads.append(f.Bind((parts[-1],), f.Op("index", (loop.inits[one.k], *one.place), SURE)))
-            body = at_place(body, loop, one, parts[-1], self.supply)
+            body = self.at_place(body, loop, one, parts[-1])
         for one, x in zip(own, parts, strict=True):
             depth = len(one.place)
             inner.append(tuple([b.op("dim", (loop.inits[one.k],), k=depth + k) for k in range(rank_of(x.ty))]))
         body = f.Block((*reads, *body.binds), body.results)
         build = f.Build(loop.index, loop.count, body, inner=tuple(inner) if any(inner) else ())
-        made = [var if len(one.place) == 1 else b.var("row", of_rank(x.ty, 1))
-                for var, one, x in zip(bind.vars, own, parts, strict=True)]  # fmt: skip
+        made = [var if len(one.place) == 1 else self.part(loop, replace(one, place=one.place[:-1]))
+                for var, one in zip(bind.vars, own, strict=True)]  # fmt: skip
         b.binds.append(f.Bind(tuple(made), build))
         for var, row, one in zip(bind.vars, made, own, strict=True):
             if row is not var:
@@ -166,16 +163,38 @@ class _Loops:
         state, inits = list(loop.state), list(loop.inits)
         body = loop.body
         for one in fixed:
-            k, ty = one.k, one.part(loop.state[one.k])
-            state[k], vars_[k] = b.var("x", ty), b.var("x", ty)
+            k = one.k
+            state[k], vars_[k] = self.part(loop, one), self.part(loop, one)
             inits[k] = b.op("index", (loop.inits[k], *one.place), unchecked=True)
-            body = at_place(body, loop, one, state[k], self.supply)
+            body = self.at_place(body, loop, one, state[k])
         made = replace(loop, state=tuple(state), inits=tuple(inits), body=body)
         b.binds.append(f.Bind(tuple(vars_), made))
         for one in fixed:
             again = f.Op("update", (loop.inits[one.k], vars_[one.k], *one.place), SURE)
             b.binds.append(f.Bind((bind.vars[one.k],), again))
         return block_of(b.binds, ()).binds
+
+
+    def part(self, loop: f.For, one: Own) -> f.Var:
+        """A variable for what is at a place of an array; it has the lengths of the array's last dimensions."""
+        init, depth = loop.inits[one.k], len(one.place)
+        x = f.Var(self.supply.fresh("x"), of_rank(elem_of(init.ty), rank_of(init.ty) - depth))
+        for k in range(rank_of(x.ty)):
+            self.affine.dims.set(x.name, k, self.affine.dims.of(init, depth + k))
+        return x
+
+    def at_place(self, block: f.Block, loop: f.For, one: Own, part: f.Var) -> f.Block:
+        """The body of a loop, with what is at one place of an array in place of the array."""
+        array, init, dims = loop.state[one.k], loop.inits[one.k], self.affine.dims
+
+        def fits(value: f.Atom) -> bool:
+            """True for a number, and for a row that is known to be as long as the one before it."""
+            return all(dims.equal(dims.of(value, k), dims.of(part, k)) for k in range(rank_of(value.ty)))
+
+        made, is_array = _AtPlace(one.place, init, {array.name: part}, fits, self.supply).arm(block)
+        if is_array != tuple([j == one.k for j in range(len(block.results))]):
+            raise Unfit
+        return made
 
 
 def written(block: f.Block, array: f.Var) -> Iterator[Place]:
@@ -191,21 +210,15 @@ def written(block: f.Block, array: f.Var) -> Iterator[Place]:
                 pass
 
 
-def at_place(block: f.Block, loop: f.For, one: Own, part: f.Var, supply: f.Supply) -> f.Block:
-    """The body of a loop, with what is at one place of an array in place of the array."""
-    array, init = loop.state[one.k], loop.inits[one.k]
-    made, is_array = _AtPlace(one.place, init, {array.name: part}, supply).arm(block)
-    if is_array != tuple([j == one.k for j in range(len(block.results))]):
-        raise Unfit
-    return made
-
-
 class _AtPlace(Renamed):
-    """`now` has the part that stands for each value of the array, which has the lengths of `init`."""
+    """`now` has the part that stands for each value of the array, which has the lengths of `init`; `fits` tells what
+    can be written."""
 
-    def __init__(self, place: Place, init: f.Atom, now: dict[str, f.Atom], supply: f.Supply) -> None:
+    def __init__(
+        self, place: Place, init: f.Atom, now: dict[str, f.Atom], fits: Callable[[f.Atom], bool], supply: f.Supply
+    ) -> None:
         super().__init__({})
-        self.place, self.init, self.now, self.supply = place, init, now, supply
+        self.place, self.init, self.now, self.fits, self.supply = place, init, now, fits, supply
 
     def atom(self, atom: f.Atom) -> f.Atom:
         if isinstance(atom, f.Var) and atom.name in self.now:
@@ -231,7 +244,7 @@ class _AtPlace(Renamed):
                     self.read(bind, bind.rhs, at, made)
                 case f.Op("dim", (f.Var(name),)) as op if name in self.now:
                     made.append(f.Bind(bind.vars, replace(op, args=(self.init,))))
-                case f.Op("update", (f.Var(name), value, *at)) if name in self.now and tuple(at) == self.place:
+                case f.Op("update", (f.Var(name), value, *at)) if name in self.now and self.is_part(at, value):
                     self.now[bind.vars[0].name] = self.atom(value)
                 case f.If() | f.Switch() as branch:
                     made.append(self.branch(bind, branch))
@@ -241,6 +254,10 @@ class _AtPlace(Renamed):
 
     def is_own(self, at: list[f.Atom]) -> bool:
         return tuple(at[: len(self.place)]) == self.place
+
+    def is_part(self, at: list[f.Atom], value: f.Atom) -> bool:
+        """True if a value that is written is the part from there on."""
+        return tuple(at) == self.place and self.fits(value)
 
     def read(self, bind: f.Bind, op: f.Op, at: list[f.Atom], made: list[f.Bind]) -> None:
         """A read of the part, or of an element of it."""
