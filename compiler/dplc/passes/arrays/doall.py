@@ -174,7 +174,6 @@ class _Loops:
             b.binds.append(f.Bind((bind.vars[one.k],), again))
         return block_of(b.binds, ()).binds
 
-
     def part(self, loop: f.For, one: Own) -> f.Var:
         """A variable for what is at a place of an array; it has the lengths of the array's last dimensions."""
         init, depth = loop.inits[one.k], len(one.place)
