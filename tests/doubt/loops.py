@@ -99,8 +99,8 @@ def in_place(h: Hole) -> str:
         step = f"loop {c[0]} = {c[0]} for {k[0]} < {h.count()} do ({step})"
     inner, outer = h.one(f"{m}", f"{m}", f"min {m} {i[0]}"), h.one(f"{n}", f"{n}", f"{n} - 1")
     row = f"loop {c[0]} = {c[0]} for {j[0]} < {inner} do ({step})"
-    if h.often(15):
-        row = f"{{ {c[0]} with [{i[0]}] = {h(c[1].args[0], i, c)} }}"
+    whole = f"{{ {c[0]} with [{i[0]}] = {h(c[1].args[0], i, c)} }}"
+    row = h.one(row, row, row, whole)
     if h.often(70):
         made = f"loop {c[0]} = {start} for {i[0]} < {outer} do {row}"
     else:
