@@ -40,6 +40,7 @@ from dplc.ad.tangents.symbolic_zeros import (
 )
 from dplc.ad.tangents.symbolic_zeros import total as sum_of
 from dplc.flat import term as f
+from dplc.flat.nans import guarded
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 
@@ -57,6 +58,7 @@ class Forward:
         self.active = active
         self.varied = graph.varied(i for i, _ in active)
         self.env: dict[Node, Part] = {}
+        self.defs: dict[str, f.Op] = {}  # the operations that bind variables without tangents
         self.held: dict[tuple, tuple[Sequence[int], bool]] = {}  # a loop, zeros of its inits -> what held, for `loop`
 
     def function(self, fn: f.Fn, name: str, results: Sequence[int]) -> tuple[f.Fn, list[Zeros]]:
@@ -140,6 +142,8 @@ class Forward:
                 self.bind(b, bind)
             else:
                 b.binds.append(bind)
+                if isinstance(bind.rhs, f.Op):
+                    self.defs |= {var.name: bind.rhs for var in bind.vars}
 
     def bind(self, b: Builder, bind: f.Bind) -> None:
         match bind.rhs:
@@ -382,9 +386,15 @@ class Forward:
         return self.unless_null(b, part, lambda some, p: self.unpacked(some, self.linear(some, op, {i: p.atom}), p))
 
     def row(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
-        """The tangent of a row of the table."""
-        parts = self.sum(b, y, [(i, part, lambda some, i, p: bulk.scalar_part(some, op, i, p, y))
-                                for i, part in self.there(op)])  # fmt: skip
+        """The tangent of a row of the table.  That of a guarded value has the same guard: a symbolic zero that is
+        finite may have a tangent that is NaN."""
+        guard = guarded(self.defs, op)
+
+        def share(b: Builder, i: int, part: Part) -> f.Atom:
+            made = bulk.scalar_part(b, op, i, part, y)
+            return made if guard is None else bulk.guarded(b, guard[0], made)
+
+        parts = self.sum(b, y, [(i, part, share) for i, part in self.there(op)])
         if not bulk.chooses(op):
             return parts
         chosen = [Part(part.atom, MAYBE_ZERO, bulk.not_chosen(b, op, i, part, y)) for i, part in self.there(op)]

@@ -97,8 +97,12 @@ def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:
 def masked(b: Builder, t: Part, part: f.Atom) -> f.Atom:
     """`part`, which is linear in `t`, but zero where `t` is a symbolic zero and `part` is NaN, as in 0.0 * inf.  (Where
     `part` is not NaN it stays, zero or not, so that its own derivative is also correct at t = 0.)"""
-    nothing = World(b, NOWHERE).literal(0.0, t.atom)
-    absent = absence(b, t)
+    return guarded(b, absence(b, t), part)
+
+
+def guarded(b: Builder, absent: f.Atom, part: f.Atom) -> f.Var:
+    """`part`, but zero where it is NaN and `absent` is true (`flat/nans.py`)."""
+    nothing = World(b, NOWHERE).literal(0.0, part)
     return b.op("select", b.op("and", absent, b.op("ne", part, part)), nothing, part)
 
 

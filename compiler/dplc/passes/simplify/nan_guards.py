@@ -27,6 +27,7 @@ from math import nan
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.nans import guarded
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every, supply_for, with_binds, with_inner, with_rhs
 from dplc.narrow import expect_type
@@ -144,19 +145,13 @@ class _Brancher:
 
     def guarded(self, rhs: f.Rhs) -> Guard | None:
         """A guard; None if the right-hand side is something else."""
-        match rhs:
-            case f.Op("select", (f.Var() as mask, f.Const(0.0), f.Var(_, f.Num()) as part)) if f.is_float(part.ty):
-                pass
-            case _:
-                return None
-        both = self.defs.get(mask.name)
-        if both is None or both.op != "and":
+        found = guarded(self.defs, rhs)
+        if found is None or not isinstance(found[1].ty, f.Num):
             return None
-        absent, odd = (self.defs.get(a.name) if isinstance(a, f.Var) else None for a in both.args)
-        if odd is None or (odd.op, *odd.args) != ("ne", part, part):
-            return None
+        condition, part = found
+        absent = self.defs.get(condition.name) if isinstance(condition, f.Var) else None
         if absent is None or not (OPS[absent.op].elementwise and OPS[absent.op].pure):
-            absent = f.Op("and", (both.args[0], f.Const(True, f.BOOL)))  # it is known before, as a state of a loop
+            absent = f.Op("and", (condition, f.Const(True, f.BOOL)))  # it is known before, as a state of a loop
         return Guard(absent, part)  # it is computed in the branch
 
     def alone(self, binds: list[f.Bind], guards: dict[str, Guard]) -> list[f.Bind]:
