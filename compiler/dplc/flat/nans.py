@@ -1,6 +1,8 @@
 """Where NaN goes: the operations whose result is NaN if an operand is, and the guards that stop it.
 
-    n = ne p p;  m = and a n;  y = select m 0.0 p         y is p; 0.0 where p is NaN and a symbolic zero (a)
+    n = ne p p;  m = and a n;  y = select m 0.0 p
+
+Here y is p, but 0.0 where p is NaN and a symbolic zero (a).
 """
 
 from __future__ import annotations

@@ -126,9 +126,7 @@ class Forward:
         parts = write(some, Part(part.atom, ZERO_ELEMENTS if isinstance(part.atom.ty, f.Arr) else MAYBE_ZERO))
         null = b.op("is_null", part.atom)
         told = [marks([b, some], [None, p], null) for p in parts]
-        nothing = f.Block(
-            (), (*(end_of(0, [None, p], p.atom.ty) for p in parts), *(mark[0] for mark in told if mark))
-        )
+        nothing = f.Block((), (*(end_of(0, [None, p], p.atom.ty) for p in parts), *(mark[0] for mark in told if mark)))
         vars_ = b.choose(null, nothing, some.block(*(p.atom for p in parts), *(mark[1] for mark in told if mark)))
         more = iter(vars_[len(parts) :])
         return [after_branch(b, var, next(more) if mark else None, null, [None, p])
@@ -403,9 +401,7 @@ class Forward:
 
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """The tangent of a product of arrays."""
-        return self.sum(
-            b, y, [(i, part, lambda some, i, p: product(some, op, i, p)) for i, part in self.there(op)]
-        )
+        return self.sum(b, y, [(i, part, lambda some, i, p: product(some, op, i, p)) for i, part in self.there(op)])
 
     def linear(self, b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
         """A linear operation with tangents in place of operands."""
