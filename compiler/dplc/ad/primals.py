@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.passes.simplify.purity import quiet
-from dplc.passes.simplify.simplify import expression_of
+from dplc.passes.simplify.value_numbers import expression_of
 
 Key = tuple[str, tuple[object, ...]]
 

@@ -51,7 +51,7 @@ def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     if sought is not binds and (parts := _split(par, sought)) and varying(parts.first):
         return parts
     parts = _split(par, binds)
-    return parts if parts and parts.second and (has_functions(parts.second) or varying(parts.first)) else None
+    return parts if parts and (has_functions(parts.second) or varying(parts.first)) else None
 
 
 def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:

@@ -69,6 +69,12 @@ def is_function(rhs: f.Rhs) -> bool:
     return isinstance(rhs, f.Op) and rhs.op in VECTORS
 
 
+def selects(branch: f.If) -> bool:
+    """True for a branch on arithmetic, which may be done where it is not asked for."""
+    done = [bind.rhs for arm in (branch.then, branch.else_) for bind in arm.binds]
+    return all(selects(rhs) if isinstance(rhs, f.If) else isinstance(rhs, f.Op) and rhs.op in ROWS for rhs in done)
+
+
 def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
     found = UNIFORM
     for name in rhs_mentions(rhs):
@@ -213,12 +219,12 @@ class _Finder:
 
     def branch(self, bind: f.Bind, branch: f.If) -> bool:
         """True for a branch that can be a selection: both arms are done."""
+        if not selects(branch):
+            return False
         whole = self.sound.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
         guards = whole is not None and branch.then == f.Block((), (whole,))
         can_wait = self.can_wait
         for arm in (branch.then, branch.else_):
-            if any(not isinstance(one.rhs, f.Op) or one.rhs.op not in ROWS for one in arm.binds):
-                return False
             self.block(arm)
         if guards:
             self.guards.add(bind.vars[0].name)

@@ -11,7 +11,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.copy import Renamed
 from dplc.flat.walk import blocks, with_rhs
-from dplc.passes.simplify.simplify import expression
+from dplc.passes.simplify.value_numbers import expression
 
 
 class CommonWork:

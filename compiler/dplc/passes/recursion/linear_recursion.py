@@ -30,8 +30,8 @@ from dplc.flat.call_graph import groups
 from dplc.flat.walk import atoms, every, names, supply_for, with_blocks
 from dplc.passes.recursion.mutual import Merging
 from dplc.passes.recursion.promote import promote
+from dplc.passes.simplify.aggregates import Pieces
 from dplc.passes.simplify.constant_parameters import constant_parameters
-from dplc.passes.simplify.loop_state import Pieces
 from dplc.passes.simplify.simplify import simplify
 
 COPIES = 128  # bindings that copies of continuations may add to an SCC

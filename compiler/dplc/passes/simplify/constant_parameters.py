@@ -18,7 +18,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.walk import every, supply_for, with_binds, with_blocks, with_body, with_rhs
-from dplc.passes.simplify.simplify import expression_of
+from dplc.passes.simplify.value_numbers import expression_of
 
 Param = tuple[str, str]  # function, parameter
 Given = dict[Param, f.Const | None]  # its constant value; None: it varies; absent: no call is known yet

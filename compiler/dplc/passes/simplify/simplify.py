@@ -44,13 +44,14 @@ from dplc.flat.walk import (
     with_body,
     with_rhs,
 )
+from dplc.passes.simplify.aggregates import branch_by_scalars, loop_by_scalars
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, has_at_most, pays_in_loops
-from dplc.passes.simplify.loop_state import replaced_by_scalars
-from dplc.passes.simplify.purity import droppable, movable, shareable
+from dplc.passes.simplify.purity import droppable, movable
 from dplc.passes.simplify.unmade import ruled, without_unmade
+from dplc.passes.simplify.value_numbers import expression, expression_of
 
 NOTHING: Mapping[str, f.Fn] = {}
 SIMPLE = (f.Op, f.TupGet, f.TupMake, f.ConMake)
@@ -188,6 +189,8 @@ class _Simplifier:
             case f.Call(fn, args) if (callee := self.inlined(fn) or self.chosen(fn, args)) is not None:
                 copied = Inliner(self.supply, callee, self.atoms(args), bind.rhs.span).block(callee.body)
                 self.splice(bind.vars, copied, out)
+            case f.If() | f.Switch() if any(isinstance(var.ty, f.Tup) for var in bind.vars):
+                self.binds(branch_by_scalars(bind, self.supply), out)
             case f.If():
                 self.if_(bind, bind.rhs, out)
             case f.Switch():
@@ -307,6 +310,8 @@ class _Simplifier:
             case f.TupGet(f.Var(name), index):
                 made = self.defs.get(name)
                 return self.atom(made.items[index]) if isinstance(made, f.TupMake) else None
+            case f.TupMake(()):
+                return f.Const((), f.UNIT)
             case f.TupMake((f.Var(name), *_) as items):
                 first = self.defs.get(name)
                 if (
@@ -436,7 +441,7 @@ class _Simplifier:
 
     def loop(self, bind: f.Bind, loop: f.For | f.While, out: list[f.Bind]) -> None:
         if any(isinstance(s.ty, f.Tup) for s in loop.state):
-            self.binds(replaced_by_scalars(bind, self.supply), out)
+            self.binds(loop_by_scalars(bind, self.supply), out)
             return
         vars_, loop = self.fixed_state(bind.vars, loop)
         rhs = self.repeated(loop)
@@ -479,19 +484,3 @@ class _Simplifier:
                 kept.append(bind)
                 names.update(v.name for v in bind.vars)
         return with_binds(block, kept)
-
-
-def expression(rhs: f.Rhs) -> object | None:
-    """A key that is equal for right-hand sides with equal results; None for those that must not be shared."""
-    if isinstance(rhs, f.Op):
-        return (rhs.op, rhs.attrs, *map(expression_of, rhs.args)) if shareable(rhs) else None
-    if isinstance(rhs, f.TupGet):
-        return ("get", rhs.index, expression_of(rhs.tup))
-    if isinstance(rhs, f.TupMake):
-        return ("make", *map(expression_of, rhs.items))
-    return None
-
-
-def expression_of(atom: f.Atom) -> object:
-    """A key for an operand.  Constants that compare equal may differ: 0.0 and -0.0, 1 and true."""
-    return atom.name if isinstance(atom, f.Var) else (repr(atom.value), atom.ty)

@@ -22,7 +22,7 @@ from dplc.flat.call_graph import grouped
 from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.inlined import SMALL, has_at_most
 from dplc.passes.simplify.purity import movable, quiet
-from dplc.passes.simplify.simplify import expression_of
+from dplc.passes.simplify.value_numbers import expression_of
 
 if TYPE_CHECKING:
     from dplc.passes.vectors.tupled import Mask, Tupled

@@ -183,11 +183,12 @@ def by_rows(span: Span, why: Why, ranks: tuple[int, int]) -> tuple[str, ...]:
 
 
 GROWS = "what grows is a list, which becomes an array in the end:  List.to_array (xs ++ [x;])"
+SHRINKS = "what shrinks is the argument of a recursive function:  let rec go (xs : float[?]) = ... go (drop 1 xs)"
 
 
 def size_helps(left: ty.Size, right: ty.Size, wanted: str, loop: bool = False) -> tuple[str, ...]:
     if loop and left.terms == right.terms:
-        return ("the state of a loop keeps its size", GROWS)
+        return ("the state of a loop keeps its size", SHRINKS if left.const < right.const else GROWS)
     if left.terms and left.terms == right.terms:
         return ("an array that grows has no fixed size: make it at its full size, or collect a list",)
     if left.terms or right.terms:

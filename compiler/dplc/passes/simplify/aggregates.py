@@ -1,10 +1,12 @@
-"""Scalar replacement of loop state: a loop whose state is a tuple -> a loop whose state is the parts of the tuple.
+"""Scalar replacement of aggregates: a loop whose state is a tuple -> a loop whose state is the parts of the tuple.
 
-s' = for i < n state (s = a) { ...; yield t }
+    s' = for i < n state (s = a) { ...; yield t }
 
-x = a.0;  y = a.1
-(x', y') = for i < n state (p = x, q = y) { s = (p, q); ...; u = t.0; v = t.1; yield u, v }
-s' = (x', y')
+    x = a.0;  y = a.1
+    (x', y') = for i < n state (p = x, q = y) { s = (p, q); ...; u = t.0; v = t.1; yield u, v }
+    s' = (x', y')
+
+Likewise a branch whose result is a tuple.
 """
 
 from __future__ import annotations
@@ -13,9 +15,24 @@ from collections.abc import Mapping, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
+from dplc.flat.walk import with_blocks
 
 
-def replaced_by_scalars(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
+def branch_by_scalars(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
+    """A branch with results that are tuples -> one with their parts, and the tuples made of these."""
+    pieces = Pieces(supply)
+    after: list[f.Bind] = []
+    outs = tuple([x for var in bind.vars for x in pieces.together(after, var)])
+
+    def ending(block: f.Block) -> f.Block:
+        binds = list(block.binds)
+        parts = [x for result in block.results for x in pieces.apart(binds, result)]
+        return f.Block(tuple(binds), tuple(parts))
+
+    return [f.Bind(outs, with_blocks(bind.rhs, ending)), *after]
+
+
+def loop_by_scalars(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
     loop = bind.rhs
     assert isinstance(loop, f.For | f.While)
     width = len(loop.state)
