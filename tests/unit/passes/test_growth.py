@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from dpl.core.promising import is_repeatable, promising, reads_arguments
+from dpl.node import replace
 from dpl.source import Source
 from dplc.flat import term as f
 from dplc.flat.places import Inlined
@@ -56,6 +58,22 @@ def test_inlined_operations_share_their_paths() -> None:
     assert len(spans) > 90 and len(paths) < 3 * len(spans), (len(spans), len(paths))
 
 
+def test_what_a_program_reaches_is_found_in_two_walks_over_its_items() -> None:
+    class Walked(list):
+        walks = 0
+
+        def __iter__(self):
+            self.walks += 1
+            return super().__iter__()
+
+    text = chain(50, "let x0 = 1", "let x# = x@ + 1", "do print x#")
+    program = compiled("check", text)
+    for asked in (promising, is_repeatable, reads_arguments):
+        items = Walked(program.items)
+        assert asked(replace(program, items=items)) == (asked is not reads_arguments)
+        assert items.walks == 2  # for the names, and for the items
+
+
 def test_one_group_of_functions_is_merged_without_copies() -> None:
     def ring(n: int) -> str:
         return "let rec g0 x = if x <= 0 then 0 else g1 (x - 1)\n" + "".join(
@@ -71,10 +89,14 @@ def test_one_group_of_functions_is_merged_without_copies() -> None:
 
 
 DEEP: dict[str, Callable[[int], str]] = {
-    "else if": lambda n: f"let f x = {' '.join(f'if x = {i} then {i} else' for i in range(n))} 0\n"
-    "do List.iter (fun n -> print (f n)) [7; 70]\n",
-    "if": lambda n: f"let f x = {' '.join(f'if x > {i} then' for i in range(n))} 1 "
-    f"{' '.join(f'else {i}' for i in range(n))}\ndo List.iter (fun n -> print (f n)) [7; 70]\n",
+    "else if": lambda n: (
+        f"let f x = {' '.join(f'if x = {i} then {i} else' for i in range(n))} 0\n"
+        "do List.iter (fun n -> print (f n)) [7; 70]\n"
+    ),
+    "if": lambda n: (
+        f"let f x = {' '.join(f'if x > {i} then' for i in range(n))} 1 "
+        f"{' '.join(f'else {i}' for i in range(n))}\ndo List.iter (fun n -> print (f n)) [7; 70]\n"
+    ),
 }
 
 

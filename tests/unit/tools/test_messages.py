@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from conftest import ROOT
 
-SCHEMA = json.loads((ROOT / "editors/message.schema.json").read_text(encoding="utf-8"))
+SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "editors/message.schema.json").read_text(encoding="utf-8")))
 UNUSED = "let f x =\n  let y = x + 1 in\n  x * 2\ndo print (f 2)\n"
 
 
@@ -26,8 +26,12 @@ def program(tmp_path: Path):
 def objects(text: str) -> list[dict]:
     found = [json.loads(line) for line in text.splitlines()]
     for message in found:
-        jsonschema.validate(message, SCHEMA)
+        SCHEMA.validate(message)
     return found
+
+
+def test_the_schema_is_one() -> None:
+    SCHEMA.check_schema(SCHEMA.schema)  # here only: it takes longer than to check a message
 
 
 @pytest.mark.parametrize("folder", ["type_errors", "syntax_errors", "size_errors", "warnings"])
