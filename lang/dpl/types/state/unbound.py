@@ -16,7 +16,7 @@ from dpl.diagnostics import DplError, Edit, Label
 from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.syntax.foreign import COMPOSED, OPERATORS, SAME, WORDS, table
+from dpl.syntax.foreign import COMPOSED, OPERATORS, SAME, WORDS, table, without_modifier
 from dpl.types.messages.axes import of_method, of_named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, printer
 from dpl.types.solve.meta import Type, prune
@@ -90,8 +90,9 @@ def misread(cx, name: str, span: Span) -> Way:
     if following.startswith('"') and name in ("f", "r", "b", "u", "s"):
         edits = (Edit(span, "$"),) if name in ("f", "s") else ()
         return Way(('a string has no letter before it; with values in it:  $"x = {x}"',), edits)
-    if re.search(rf"\blet\s+mut(?:able)?\s+{re.escape(name)}\b", text[: span.start]):
-        return Way((f"a value:  let {name} = e", f"a variable:  let {name} = ref e ; its content is  !{name}"))
+    before = re.search(rf"\blet\s+(\w+)\s+{re.escape(name)}\b", text[: span.start])
+    if before and (helps := without_modifier(before[1], name)):
+        return Way((f"`let {before[1]} {name}` defines a function `{before[1]}`; {helps[0]}", *helps[1:]))
     if re.match(r"\s*\{", following) and name in known(cx, "type")[0]:
         return Way(("a record has no name before it:  { x = e; ... }",))
     if name.endswith("'") and cx.find(name.rstrip("'")) is not None:
