@@ -87,9 +87,10 @@ TYPE_WORDS = {
 }  # fmt: skip
 
 # what other languages write between `let` and a name
-MODIFIERS = frozenset(
-    "mut mutable var val const static final pub public private local global inline lazy async volatile ref".split()
-)
+MODIFIERS = frozenset((
+    "mut", "mutable", "var", "val", "const", "static", "final", "pub", "public", "private", "local", "global",
+    "inline", "lazy", "async", "volatile", "ref",
+))  # fmt: skip
 
 EACH_SECOND = "[for i < length xs / 2 -> xs[2 * i]]"
 COMPOSED = "functions are composed by  fun x -> f (g x)"
