@@ -85,7 +85,7 @@ def misread(cx, name: str, span: Span) -> Way:
     """Suggestions for misreadings: Python's `f"{x}"`, `y = 1` as a step of its own, `let mut x`, `point { x = 1 }`."""
     text, line = span.source.text, span.source.line(span.line)
     following = text[span.end :]
-    if helps := named_arguments(name, span):
+    if helps := named_arguments(name, span) or after_loop(name, text[: span.start]):
         return Way(helps)
     if following.startswith('"') and name in ("f", "r", "b", "u", "s"):
         edits = (Edit(span, "$"),) if name in ("f", "s") else ()
@@ -108,6 +108,15 @@ def rest_of(following: str) -> str:
     """The rest of a line, and the indented lines after it."""
     found = re.match(r"[^\n]*(\n[ \t]+[^\n]*)*", following)
     return found[0] if found else ""
+
+
+def after_loop(name: str, before: str) -> tuple[str, ...]:
+    """A help for the index or state of a loop whose body has ended at a `;` of the same declaration."""
+    declaration = re.split(r"\n(?=\w)", before)[-1]
+    bound = rf"(?:[^;=]*\b{re.escape(name)}\b[^;=]*=|[^;]*\bfor\s+{re.escape(name)}\s*<)"
+    if re.search(rf"\bloop\b{bound}[^;]*\bdo\b[^;]*;", declaration):
+        return (f"the loop of `{name}` ends at the `;`; several steps of it are put in parentheses:  (a; b)",)
+    return ()
 
 
 def named_arguments(name: str, span: Span) -> tuple[str, ...]:
