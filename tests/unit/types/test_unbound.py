@@ -111,6 +111,8 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("total + 1 where total = 1", "let x = e in body"),
         ("(let mutable k = 1 in k)", "ref e"),
         ("loop _ = () for i < 3 do print 1; print i", "(a; b)"),
+        ("List.reverse [1;]", "List.rev xs"),
+        ("List.norm [1.0;]", "List.to_array xs"),
         ("loop (k, n) = (0, 1) while k < 3 do (k + 1, n); n", "(a; b)"),
     ],
 )
