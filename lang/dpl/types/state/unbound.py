@@ -238,7 +238,7 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
     else:
         plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
         way = Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
-        if plainly and qualifier == "List":
+        if plainly and qualifier == "List" and "to_array" in names:
             way = Way((f"of an array it is  {member} , which  List.to_array xs  makes of a list",))
         way = called_plainly(cx, "value", small, span) if kind == "constructor" and not way.helps else way
         if kind == "constructor" and names and not near and not any(f" {qualifier}." in help for help in way.helps):
