@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from dpl.diagnostics import Diagnostic, Label, Warnings
 from dpl.source import Span
@@ -32,7 +32,7 @@ def check_module(
     for decl in file.decls:
         checker.declare(decl)
     items = checker.finish()
-    problems = [*checker.problems, *hidden_exports(file)]
+    problems = [*checker.problems, *hidden_exports(file.decls)]
     return items, cx, once(sorted(problems, key=lambda d: d.span.start if d.span else 0))
 
 
@@ -56,10 +56,10 @@ def declared(file: tree.File) -> dict[tuple[str, str], Span]:
     return found
 
 
-def hidden_exports(file: tree.File) -> Iterator[Diagnostic]:
+def hidden_exports(decls: Iterable[tree.Decl]) -> Iterator[Diagnostic]:
     """Errors for definitions that hide one which is exported: C and Python would miss it."""
     exported: dict[str, Span] = {}
-    for decl in file.decls:
+    for decl in decls:
         if isinstance(decl, tree.DeclLet):
             spans = {name: b.pattern.span for b in decl.bindings for name in bound_names(b.pattern)}
             for name in sorted(spans.keys() & exported.keys()):
