@@ -90,8 +90,8 @@ class _Outliner:
 
     def call(self, bind: f.Bind) -> f.Call:
         """The call of a kernel that binds the same variables."""
-        known = list(spans(bind))
-        label, place, cut = common_call(known)
+        inside = list(spans(bind))
+        label, place, cut = common_call(inside)
         kernel = _Kernel(bind, cut)
         fn = f.Fn("", kernel.params, tuple([var.ty for var in bind.vars]), kernel.body, label)
         name = f"{kind(bind.rhs)}.{digest(fn)}"
