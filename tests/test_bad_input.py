@@ -123,11 +123,12 @@ def test_unknown_option(dpl) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "option"),
-    [("DPL_DEVICE", "gpuu", "--device"), ("DPL_THREADS", "0", "--threads"), ("DPL_THREADS", "two", "--threads")],
-)
-def test_settings_that_mean_nothing(dpl, variable: str, value: str, option: str) -> None:
-    check(dpl("run", "examples/hello.dp", **{variable: value}), 2, option, value)
+    ("variable", "value"),
+    [("DPL_DEVICE", "gpuu"), ("DPL_THREADS", "0"), ("DPL_THREADS", "two"), ("DPL_STACK", "big"),
+     ("DPL_INTERPRET", "-1"), ("DPL_OPTIMISE", "no")],
+)  # fmt: skip
+def test_settings_that_mean_nothing(dpl, variable: str, value: str) -> None:
+    check(dpl("run", "examples/hello.dp", **{variable: value}), 2, variable, value)
 
 
 def test_the_interpreter_on_a_device(dpl) -> None:

@@ -10,6 +10,8 @@ import atexit
 import os
 import sys
 
+from dplc import settings
+
 codes: list[int] = []  # with which the command has ended
 
 
@@ -62,17 +64,11 @@ def keep_bytecode() -> None:
         keep()
 
 
-def plain_settings() -> bool:
-    """True if the environment sets no option of `dpl run` to what has to be looked at."""
-    threads = os.environ.get("DPL_THREADS", "1")
-    return os.environ.get("DPL_DEVICE", "") in ("", "auto", "cpu", "gpu") and threads.isdecimal() and int(threads) > 0
-
-
 def dispatch(args: list[str]) -> int:
     if args and args[0].endswith((".dp", ".md", ".ipynb")):
         args = ["run", *args]
     named = len(args) > 1 and args[0] == "run" and not args[1].startswith("-") and not args[1].endswith(".ipynb")
-    if named and plain_settings():
+    if named and args[1] and not settings.mistake():
         from dplc.tools.run import run_file  # no options
 
         return run_file(args[1], args[2:])

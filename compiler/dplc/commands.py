@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dplc import settings
 from dplc.tools.options import PATHS, denied_codes
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def cli(
     """DPL: a small ML-like language in which differentiation is first class."""
     from dplc.tools.report import wishes
 
+    if mistake := settings.mistake():
+        raise click.UsageError(mistake)
     wishes.color, wishes.format, wishes.quiet, wishes.denied = color, format_, quiet, denied
     if verbose:
         os.environ["DPL_VERBOSE"] = "1"  # for what reads it, in this process and in those of `dpl test`
@@ -107,9 +110,9 @@ def run(
         os.environ["DPL_DEVICE"] = device
     if device == "gpu" and (options["engine"] == "interp" or options["nan"] == "warn"):
         raise click.UsageError("the interpreter runs on the CPU only: leave out --device gpu, or --engine and --nan")
-    if (file is None) == (expression is None):
-        if file is None:
-            raise click.UsageError("which FILE?")
+    if (file or None) == expression:
+        raise click.UsageError("which FILE?")
+    if file is not None and expression is not None:
         args, file = (file, *args), None
     if file is not None and file.endswith(".ipynb"):
         return run_notebook(file, args, **options)

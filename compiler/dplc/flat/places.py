@@ -6,6 +6,7 @@ let quarter x = half (half x)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import attrgetter
 
 from dpl.source import NOWHERE, Source, Span
@@ -66,6 +67,11 @@ def path(span: Span) -> list[tuple[str, Span]]:
             calls.append((span.label, span.caller))
         span = span.caller
     return calls[::-1]
+
+
+def outermost(spans: Iterable[Span]) -> Span:
+    """The first span that went through the fewest calls; NOWHERE if there is none."""
+    return min(spans, key=lambda span: len(path(span)), default=NOWHERE)
 
 
 class Cutting:

@@ -12,6 +12,7 @@ from operator import attrgetter, is_
 from typing import Any, TypeVar
 
 from dpl.node import replace
+from dpl.source import NOWHERE, Span
 
 from dplc.flat import term as f
 from dplc.flat.remembered import remembered
@@ -288,6 +289,16 @@ def every(block: f.Block) -> tuple[f.Bind, ...]:
         else:
             rest.pop()
     return tuple(found)
+
+
+SPANNED = f.Op | f.Call | f.Par
+
+
+def spans(bind: f.Bind) -> Iterator[Span]:
+    """The known spans of a binding and of the bindings in it."""
+    for one in (bind, *(one for block in blocks(bind.rhs) for one in every(block))):
+        if isinstance(one.rhs, SPANNED) and one.rhs.span != NOWHERE:
+            yield one.rhs.span
 
 
 def bound(fn: f.Fn) -> Iterator[f.Var]:

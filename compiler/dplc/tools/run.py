@@ -264,6 +264,7 @@ def timed(name: str, context: Context, work: Callable[[], Result]) -> Result:
 def text_of(file: str | None, expression: str | None) -> Source:
     from pathlib import Path
 
+    from dpl.diagnostics import DplError
     from dpl.syntax.load import decoded, read
 
     from dplc.tools.streams import standard_input
@@ -273,6 +274,9 @@ def text_of(file: str | None, expression: str | None) -> Source:
     if file == STDIN:
         return standard_input()
     assert file is not None
+    if file.endswith(".ipynb"):
+        title = f"{file} is a notebook, not a program or a page"
+        raise DplError.at("E0511", title, helps=(f"its cells are run by  dpl run {file}",))
     return read(Path(file))
 
 

@@ -86,6 +86,12 @@ TYPE_WORDS = {
     "auto": "_",
 }  # fmt: skip
 
+# what other languages write between `let` and a name
+MODIFIERS = frozenset((
+    "mut", "mutable", "var", "val", "const", "static", "final", "pub", "public", "private", "local", "global",
+    "inline", "lazy", "async", "volatile", "ref",
+))  # fmt: skip
+
 EACH_SECOND = "[for i < length xs / 2 -> xs[2 * i]]"
 COMPOSED = "functions are composed by  fun x -> f (g x)"
 
@@ -128,6 +134,15 @@ OPERATORS = {
 
 SAME = {"==": "=", "===": "=", "!=": "<>", "!==": "<>", "=/=": "<>", "+.": "+", "-.": "-", "*.": "*", "/.": "/",
         ".+": "+", ".-": "-", ".*": "*", "./": "/", ".^": "**", ".**": "**"}  # fmt: skip
+
+
+def without_modifier(word: str, name: str) -> tuple[str, ...]:
+    """Helps for `let WORD NAME = e`; none if other languages have no such word there."""
+    if word in TYPE_WORDS:
+        return (f"a value:  let {name} = e", f"with its type:  let {name} : {TYPE_WORDS[word]} = e")
+    if word in MODIFIERS:
+        return (f"a value:  let {name} = e", f"a variable:  let {name} = ref e ; its content is  !{name}")
+    return ()
 
 
 @cache

@@ -209,7 +209,7 @@ def _separator(place: Place) -> Diagnostic | None:
     """`let x = 3;` before the next declaration, which may have been read as a step with its own `let`."""
     let = next((span.start for word, span in place.unfinished() if word == "let"), -1)
     number = next((i for i, token in enumerate(place.tokens) if token.start == let and i), place.number or 1)
-    for i in (place.number or 1, place.number + 1, number):
+    for i in (number, place.number or 1, place.number + 1):
         ends, after = place.tokens[i - 1], place.tokens[min(i, len(place.tokens) - 1)]
         closed = after.kind == "$END" or begins_declaration(place.source, after)
         if ends.kind == "SEMICOLON" and closed and not place.inside("(", "[", "{", "begin"):

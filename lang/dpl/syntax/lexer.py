@@ -167,6 +167,9 @@ class Lexer:
         self.at += 1
         helps = {
             "\u00a0": "this is a space that does not break: write a plain one",
+            "\u200b": "it has no width: delete it",
+            "\ufeff": "it has no width: delete it",
+            "\u00ad": "it has no width: delete it",
             "‘": 'strings are written between straight quotes: "..."',
             "’": 'strings are written between straight quotes: "..."',
             "'": "a string is written between double quotes; a type variable like 'a",

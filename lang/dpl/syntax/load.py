@@ -25,6 +25,7 @@ from dpl.syntax.tree import File
 MAIN = "main"
 LIKE = 0.62  # how like a name is another, from 0 to 1, that is proposed in its place
 MOST = 1 << 20  # the most bytes of cached imports
+SAVE = ("save the file in the encoding UTF-8",)
 
 
 @record
@@ -82,8 +83,8 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
     except FileNotFoundError:
         raise DplError.at("E0510", f"there is no file {name}", where, helps=_near(path) or beside(where)) from None
     except (IsADirectoryError, NotADirectoryError):
-        kind = "is a directory" if _is_folder(path) else "is not below a directory"
-        raise DplError.at("E0511", f"{name} {kind}, not a file", where) from None
+        reason = "is a directory, not a file" if _is_folder(path) else "is below a file, which is no directory"
+        raise DplError.at("E0511", f"{name} {reason}", where) from None
     except (OSError, ValueError) as error:
         raise unreadable(name, error, where) from None
 
@@ -121,13 +122,13 @@ def _programs(folder: Path) -> list[str]:
 def decoded(data: bytes, name: str, where: Span | None = None) -> str:
     """The text in the bytes of a program, with line ends normalised.  Raises DplError if it is not UTF-8."""
     if b"\0" in data:
-        raise DplError.at("E0512", f"{name} is no text in UTF-8", where, note="it holds zero bytes")
+        raise DplError.at("E0512", f"{name} is no text in UTF-8", where, note="it holds zero bytes", helps=SAVE)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         title = f"{name} is not UTF-8: byte 0x{data[error.start]:02x} on line {line}"
-        raise DplError.at("E0512", title, where, helps=("save the file in the encoding UTF-8",)) from None
+        raise DplError.at("E0512", title, where, helps=SAVE) from None
     return unified(text)
 
 

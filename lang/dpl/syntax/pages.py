@@ -8,7 +8,8 @@
     ```
 
 More words behind `dpl` say that a block is special: `error` and `warning` show a message, `types` shows the types of
-what it declares, `norun` is only read.  Blocks with `error` or `norun` are no part of the program.
+what it declares, `norun` is only read.  Blocks with `error` or `norun` are no part of the program.  Other words are
+errors.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dpl.diagnostics import Diagnostic
 from dpl.node import node
-from dpl.source import Source
+from dpl.source import Source, Span
 
 SUFFIX = ".md"
 WORDS = frozenset({"types", "warning"})  # what else a block of the program may be
+APART = frozenset({"error", "norun"})  # of blocks that are no part of it
 OUTPUT = ("text", "output")
 DECLARES = ("let", "type", "open", "import", "do", "expect", "export", "extern")
 
@@ -75,6 +78,16 @@ def blocks(page: str) -> Iterator[Block]:
                 if follows and follows[0] in OUTPUT and not gap.strip():
                     output = (first, last)
             yield Block(frozenset(words[1:]), start, end, after, output)
+
+
+def misspelt(source: Source) -> Iterator[Diagnostic]:
+    """Errors for words after `dpl` that say nothing: such a block would not run, in silence."""
+    for block in blocks(source.text):
+        for word in sorted(block.words - WORDS - APART):
+            at = source.text.rindex(word, 0, block.start)
+            helps = ("a block is  dpl , or  dpl types  dpl warning  dpl error  dpl norun",)
+            span = Span(source, at, at + len(word))
+            yield Diagnostic("E0106", f"`{word}` says nothing of a block", span, helps=helps)
 
 
 def _fenced(page: str) -> Iterator[tuple[list[str], int, int, int]]:

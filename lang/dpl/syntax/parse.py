@@ -38,7 +38,7 @@ def _file(source: Source, text: str | None = None) -> tree.File:
 
 def _page(source: Source) -> tree.File:
     parts: list[tree.File] = []
-    problems: list[Diagnostic] = []
+    problems = list(pages.misspelt(source))
     for block in pages.blocks(source.text):
         if block.runs:
             try:

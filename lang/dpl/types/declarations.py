@@ -25,6 +25,7 @@ from dpl.types.rules.bindings import (
     simple_name,
 )
 from dpl.types.rules.counts import size_of
+from dpl.types.rules.modifiers import modified
 from dpl.types.rules.patterns import bind_pattern
 from dpl.types.rules.quiet import is_quiet
 from dpl.types.rules.zonk import Zonk
@@ -161,6 +162,8 @@ class Module:
     # ---- values
 
     def let(self, decl: tree.DeclLet) -> None:
+        for warning in filter(None, map(modified, decl.bindings)):
+            self.cx.warnings.add(warning)
         if decl.rec:
             self.recursive(decl)
         else:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
-from dpl.diagnostics import Diagnostic, Warnings
+from dpl.diagnostics import Diagnostic, Label, Warnings
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.declarations import Item, bound_names
@@ -32,7 +32,8 @@ def check_module(
     for decl in file.decls:
         checker.declare(decl)
     items = checker.finish()
-    return items, cx, once(sorted(checker.problems, key=lambda d: d.span.start if d.span else 0))
+    problems = [*checker.problems, *hidden_exports(file.decls)]
+    return items, cx, once(sorted(problems, key=lambda d: d.span.start if d.span else 0))
 
 
 def declared(file: tree.File) -> dict[tuple[str, str], Span]:
@@ -53,6 +54,18 @@ def declared(file: tree.File) -> dict[tuple[str, str], Span]:
             case _:
                 pass
     return found
+
+
+def hidden_exports(decls: Iterable[tree.Decl]) -> Iterator[Diagnostic]:
+    """Errors for definitions that hide one which is exported: C and Python would miss it."""
+    exported: dict[str, Span] = {}
+    for decl in decls:
+        if isinstance(decl, tree.DeclLet):
+            spans = {name: b.pattern.span for b in decl.bindings for name in bound_names(b.pattern)}
+            for name in sorted(spans.keys() & exported.keys()):
+                labels = (Label(exported[name], f"`{name}` is exported here"),)
+                yield Diagnostic("E0215", f"this hides `{name}`, which is exported", spans[name], labels=labels)
+            exported |= spans if decl.export else {}
 
 
 def parts(body: tree.Node) -> tuple[tuple[str, tree.Type | None, Span], ...]:

@@ -62,6 +62,13 @@ def test_diagnostics_as_one_types(client: Client) -> None:
     client.wait(lambda m: m.get("params", {}).get("diagnostics") == [], 20)
 
 
+def test_a_semicolon_before_the_next_definition(client: Client) -> None:
+    """Each declaration is right alone; together they are read as steps."""
+    (found,) = client.open("let a = 1;\nlet b = 2;\ndo print (a + b)\n")
+    assert (found["code"], found["range"]["start"]) == ("E0106", {"line": 0, "character": 9})
+    assert client.change("let a = 1\nlet b = 2;\ndo print (a + b);\n") == []
+
+
 def test_a_literal_that_does_not_fit_is_told_once_at_its_use(client: Client) -> None:
     text = "let add x = x + 300\nlet one = add 1u8\nlet two = add 2\nlet far x = x * 1e39\nlet three = far 1.0f32\n"
     found = client.open(text)

@@ -139,3 +139,19 @@ def test_the_blocks_of_a_page_are_formatted(dpl, tmp_path: Path) -> None:
         "```dpl\nf(3) -- kept\n```\n```dpl error\nlet = (  \n```\n"
     )
     assert dpl("fmt", "--check", page).returncode == 0
+
+
+def test_a_word_that_says_nothing_of_a_block(dpl, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```dpl errors\ndo print 1\n```\n")
+    for verb in ("run", "test"):
+        run = dpl(verb, "--engine", "interp", page)
+        assert run.returncode == 1
+        assert "`errors` says nothing of a block" in run.stdout + run.stderr and ":1:8" in run.stdout + run.stderr
+
+
+def test_a_notebook_is_no_page(dpl, tmp_path: Path) -> None:
+    notebook = tmp_path / "cells.ipynb"
+    notebook.write_text('{"cells": []}')
+    run = dpl("check", notebook)
+    assert run.returncode == 1 and "is a notebook" in run.stderr

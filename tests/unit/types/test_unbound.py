@@ -110,6 +110,10 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("fun f g -> f . g", "fun x -> f (g x)"),
         ("total + 1 where total = 1", "let x = e in body"),
         ("(let mutable k = 1 in k)", "ref e"),
+        ("loop _ = () for i < 3 do print 1; print i", "(a; b)"),
+        ("List.reverse [1;]", "List.rev xs"),
+        ("List.norm [1.0;]", "List.to_array xs"),
+        ("loop (k, n) = (0, 1) while k < 3 do (k + 1, n); n", "(a; b)"),
     ],
 )
 def test_what_is_proposed(text: str, way: str) -> None:

@@ -14,7 +14,8 @@ from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import atoms, names
+from dplc.flat.places import outermost
+from dplc.flat.walk import atoms, names, spans
 from dplc.machine.emit import function_groups, inplace
 from dplc.machine.emit.debug import has_no_location
 from dplc.machine.emit.emitter import Emitter, zeros
@@ -150,7 +151,7 @@ class BodyEmitter(Emitter, ABC):
                 self.define(bind.vars, self.rhs(bind))
                 self.keep_home(bind)
             if self.unit.debug or self.unit.placed:
-                self._mark(start, bind.rhs)
+                self._mark(start, bind)
         (self.span, self.in_frame), self.lent = outer, False
 
     def group(self, group: Group) -> None:
@@ -177,10 +178,11 @@ class BodyEmitter(Emitter, ABC):
             return self.unit.debug.location(self.scope, span)
         return self.unit.location(self.scope, self.site(span) + 1)
 
-    def _mark(self, start: int, rhs: f.Rhs) -> None:
+    def _mark(self, start: int, bind: f.Bind) -> None:
         """Adds the debug location to the instructions from line `start` on that have none."""
-        span = getattr(rhs, "span", f.NOWHERE)
-        if self.unit.placed:  # a loop that passes have made is where the last of its operations is
+        span = getattr(bind.rhs, "span", f.NOWHERE)
+        if self.unit.placed:  # a loop is where its own operations are, not those of functions that it calls
+            span = outermost(spans(bind)) if span == f.NOWHERE else span
             span = self.marked = self.marked if span == f.NOWHERE else span
         if span != f.NOWHERE:
             place, lines = self.place_of(span), self.w.lines

@@ -20,7 +20,8 @@ from dplc.machine.llvm import target
 from dplc.machine.object import cache_file
 
 NAME = "runtime"
-MACHINE = Path(__file__).parents[1]
+# the runtime itself, and the descriptions of elementary functions and of the order of sums
+FOLDERS = (Path(__file__).parents[1], Path(cache_file.LANGUAGE, "prims"))
 
 # of functions, and of variables: programs must see them
 OWN = re.compile(r"(?m)^(define |@[\w.]+ = )internal ")
@@ -55,7 +56,7 @@ def code() -> bytes:
 
 @cache
 def _kept() -> tuple[bytes, bytes]:
-    path = kept.place("objects", cache_file.name(b"runtime library", made_by=[str(MACHINE)]))
+    path = kept.place("objects", cache_file.name(b"runtime library", made_by=[str(folder) for folder in FOLDERS]))
 
     def make() -> tuple[bytes, bytes]:
         data = shipped.find(NAME, sources(), target.describe()) or packed()
@@ -67,7 +68,7 @@ def _kept() -> tuple[bytes, bytes]:
 
 def sources() -> list[Path]:
     """The files that the library's code depends on."""
-    return [path for path in MACHINE.rglob("*") if path.suffix in (".py", ".rt")]
+    return [path for folder in FOLDERS for path in folder.rglob("*") if path.suffix in (".py", ".rt")]
 
 
 def packed() -> bytes:

@@ -29,7 +29,7 @@ from dplc.flat import places
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.show import show_fn
-from dplc.flat.walk import atoms, blocks, bound_inside, every, with_binds, with_body, with_inner
+from dplc.flat.walk import SPANNED, atoms, blocks, bound_inside, every, spans, with_binds, with_body, with_inner
 from dplc.passes.kernels.frequency import Frequency, repays
 
 DIGITS = 10  # of the hash in a name
@@ -90,8 +90,8 @@ class _Outliner:
 
     def call(self, bind: f.Bind) -> f.Call:
         """The call of a kernel that binds the same variables."""
-        spans = list(spans_of(bind))
-        label, place, cut = common_call(spans)
+        inside = list(spans(bind))
+        label, place, cut = common_call(inside)
         kernel = _Kernel(bind, cut)
         fn = f.Fn("", kernel.params, tuple([var.ty for var in bind.vars]), kernel.body, label)
         name = f"{kind(bind.rhs)}.{digest(fn)}"
@@ -128,9 +128,6 @@ class _Kernel(Copier):
         ])  # fmt: skip
 
 
-SPANNED = f.Op | f.Call | f.Par
-
-
 def used(rhs: f.Rhs) -> list[f.Atom]:
     """The operands of a right-hand side and of its inner blocks, in order."""
     found: list[f.Atom] = []
@@ -162,13 +159,6 @@ def kind(rhs: f.Rhs) -> str:
 
 
 # ---- places
-
-
-def spans_of(bind: f.Bind) -> Iterator[Span]:
-    """The known spans of a binding and of the bindings in it."""
-    for one in (bind, *(one for block in blocks(bind.rhs) for one in every(block))):
-        if isinstance(one.rhs, SPANNED) and one.rhs.span != NOWHERE:
-            yield one.rhs.span
 
 
 def common_call(spans: Sequence[Span]) -> tuple[str, Span, int]:

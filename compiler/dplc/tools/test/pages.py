@@ -14,12 +14,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dpl.diagnostics import DplError
 from dpl.eval.machine.outside import ProgramExit
 from dpl.node import node
 from dpl.source import Source
 from dpl.syntax import tree
 from dpl.syntax.load import MAIN, Module, read
-from dpl.syntax.pages import Block, blocks
+from dpl.syntax.pages import Block, blocks, misspelt
 from dpl.syntax.parse import parse_block, printed
 from dpl.types.declarations import Item
 
@@ -53,6 +54,8 @@ MESSAGES = frozenset({"error", "warning"})  # blocks that show one
 def shown(file: Path, engine: str) -> tuple[Source, list[Shown]]:
     """The page, and its blocks as they ran.  Raises DplError if it cannot be read."""
     source = read(file, file.name)  # messages in the page are the same wherever it is
+    if problems := list(misspelt(source)):
+        raise DplError(*problems)
     with captured() as taken:
         session = Session(engine)
         return source, [run(source, block, session, taken) for block in blocks(source.text) if is_run(block)]

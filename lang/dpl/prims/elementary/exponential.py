@@ -30,8 +30,8 @@ LOW = Pair(5.497923018708371e-14, 1.428606765330187e-06)
 LOG2_HIGH = Pair(0.6931471804855391, 0.693115234375)
 LOG2_LOW = Pair(7.440617110012397e-11, 3.194618329871446e-05)
 SMALL = Pair(2.0**-600, 2.0**-60)  # up to here expm1 x and log1p x are x
-# outside of these the result is 0 or infinity
-LEAST, MOST = Pair(-746.0, -104.0), Pair(710.0, 89.0)
+# outside of these the result is 0 or infinity; at the least one it is 2^k p with a k for which `scaled` gives 0
+LEAST, MOST = Pair(-746.0, -105.0), Pair(710.0, 89.0)
 
 
 def parts(x: Value, low: Value | None = None) -> tuple[Value, Value, Value]:

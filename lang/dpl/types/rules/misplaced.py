@@ -22,6 +22,7 @@ from dpl.types.state.env import Primitive, Value
 NUMBERS = (*ty.INTS, *ty.FLOATS)
 DRAWN = ("Random.uniform", "Random.normal")  # of a key and a count
 WITH_STATE = {"scan": "Array.scan_left", "reduce": "fold"}
+COLUMNS = ("Data.numbers", "Data.texts")
 NUMBER = "number"  # a literal: it has any numeric type
 
 
@@ -59,7 +60,7 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     order = exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
-    return order or ("" if given[i] == "Arr" == kind_of(wanted) else of_library(cx, name, 2))
+    return order or ("" if {given[i], kind_of(wanted)} <= {"Arr", "list"} else of_library(cx, name, 2))
 
 
 def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> str:
@@ -69,6 +70,8 @@ def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> st
         return f"a key of random numbers:  {name} (Random.key 1) ..." if is_key else f"leave  ()  out:  {name}"
     if name == "reshape" and isinstance(value, tree.Lit | term.Lit):
         return reshaped("xs", ("2", "3"))
+    if name in COLUMNS and i == 1:
+        return 'a table with names and texts:  Data.read_table "data.csv" ","'
     if name == ":=" and i == 0:
         return unchanging(value)
     if name in WITH_STATE and i > 0:

@@ -16,7 +16,7 @@ from dpl.diagnostics import DplError, Edit, Label
 from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.syntax.foreign import COMPOSED, OPERATORS, SAME, WORDS, table
+from dpl.syntax.foreign import COMPOSED, OPERATORS, SAME, WORDS, table, without_modifier
 from dpl.types.messages.axes import of_method, of_named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, printer
 from dpl.types.solve.meta import Type, prune
@@ -85,13 +85,14 @@ def misread(cx, name: str, span: Span) -> Way:
     """Suggestions for misreadings: Python's `f"{x}"`, `y = 1` as a step of its own, `let mut x`, `point { x = 1 }`."""
     text, line = span.source.text, span.source.line(span.line)
     following = text[span.end :]
-    if helps := named_arguments(name, span):
+    if helps := named_arguments(name, span) or after_loop(name, text[: span.start]):
         return Way(helps)
     if following.startswith('"') and name in ("f", "r", "b", "u", "s"):
         edits = (Edit(span, "$"),) if name in ("f", "s") else ()
         return Way(('a string has no letter before it; with values in it:  $"x = {x}"',), edits)
-    if re.search(rf"\blet\s+mut(?:able)?\s+{re.escape(name)}\b", text[: span.start]):
-        return Way((f"a value:  let {name} = e", f"a variable:  let {name} = ref e ; its content is  !{name}"))
+    before = re.search(rf"\blet\s+(\w+)\s+{re.escape(name)}\b", text[: span.start])
+    if before and (helps := without_modifier(before[1], name)):
+        return Way((f"`let {before[1]} {name}` defines a function `{before[1]}`; {helps[0]}", *helps[1:]))
     if re.match(r"\s*\{", following) and name in known(cx, "type")[0]:
         return Way(("a record has no name before it:  { x = e; ... }",))
     if name.endswith("'") and cx.find(name.rstrip("'")) is not None:
@@ -107,6 +108,15 @@ def rest_of(following: str) -> str:
     """The rest of a line, and the indented lines after it."""
     found = re.match(r"[^\n]*(\n[ \t]+[^\n]*)*", following)
     return found[0] if found else ""
+
+
+def after_loop(name: str, before: str) -> tuple[str, ...]:
+    """A help for the index or state of a loop whose body has ended at a `;` of the same declaration."""
+    declaration = re.split(r"\n(?=\w)", before)[-1]
+    bound = rf"(?:[^;=]*\b{re.escape(name)}\b[^;=]*=|[^;]*\bfor\s+{re.escape(name)}\s*<)"
+    if re.search(rf"\bloop\b{bound}[^;]*\bdo\b[^;]*;", declaration):
+        return (f"the loop of `{name}` ends at the `;`; several steps of it are put in parentheses:  (a; b)",)
+    return ()
 
 
 def named_arguments(name: str, span: Span) -> tuple[str, ...]:
@@ -228,6 +238,8 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
     else:
         plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
         way = Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
+        if plainly and qualifier == "List" and "to_array" in names:
+            way = Way((f"of an array it is  {member} , which  List.to_array xs  makes of a list",))
         way = called_plainly(cx, "value", small, span) if kind == "constructor" and not way.helps else way
         if kind == "constructor" and names and not near and not any(f" {qualifier}." in help for help in way.helps):
             way = Way((*way.helps, f"the constructors of `{qualifier}`:  {', '.join(names)}"))

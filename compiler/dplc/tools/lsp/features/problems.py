@@ -116,5 +116,6 @@ def action(document: Document, d: Diagnostic, edits: Sequence[Edit], preferred: 
 
 def title(d: Diagnostic, edits: Sequence[Edit]) -> str:
     if len(edits) == 1 and edits[0].span.text:
-        return f"replace `{edits[0].span.text}` by `{edits[0].text}`"
+        old, new = edits[0].span.text.strip(), edits[0].text.strip()
+        return f"replace `{old}` by `{new}`" if new else f"delete `{old}`"
     return d.helps[0] if d.helps else d.title

@@ -16,6 +16,7 @@ from dpl.syntax import tree
 from dpl.syntax.load import Loader, module_name, read, standard_modules
 from dpl.types.check import Run
 from dpl.types.library import library
+from dpl.types.module import hidden_exports
 from dpl.types.primitives import primitives
 from dpl.types.solve.meta import prune
 from dpl.types.state.env import Exports
@@ -245,6 +246,7 @@ class Document:
         for page, following in zip(self.pages, [*self.pages[1:], None]):
             syntax += page.diagnostics(following)
             others += self.checking.found[page].said()
+        others += hidden_exports(decl for page in self.pages for decl in page.decls)
         if not any(d.severity == "error" for d in (*syntax, *others)):
             others += self.checking.warnings_of_the_whole(self.pages, self.around, self.book)
         return [*syntax, *others]

@@ -90,11 +90,17 @@ class Page:
 
     def diagnostics(self, following: Page | None) -> list[Diagnostic]:
         """The page's syntax errors; an error may point into the following page."""
-        if not self.broken:
+        if not self.broken and not self.goes_on(following):
             return sorted([*self.problems, *self.foreign], key=start_of)
         if self.told is None or self.told[0] is not following:
             self.told = following, [self.first_problem(following)]
         return self.told[1]
+
+    def goes_on(self, following: Page | None) -> bool:
+        """True if the page ends with a `;`, after which the next declaration is read as the next step."""
+        if following is None or following.broken or len(self.tokens) < 2:
+            return False
+        return self.tokens[-2].kind == "SEMICOLON" and following.tokens[0].kind == "LET"
 
     def first_problem(self, following: Page | None) -> Diagnostic:
         """The first error of this page and the following one read as one text, since messages depend on the context."""
