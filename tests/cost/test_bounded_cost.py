@@ -51,6 +51,7 @@ UNMEASURED = {
     "Json.get": "reads one member of an object, while its gradient is the whole object",
     **{f"Mpi.{name}": "the generated ranks do not exist" for name in ("broadcast", "receive", "send")},
     "Ode.adjoint": "its gradient solves again, backwards and for more numbers: 6.1 at all sizes",
+    "Nn.ctc": "a generated label is 0, which stands for none; a fact for it",
     "Nn.dropout": "the generated chance is none; a fact for it",
     "Optim.armijo": "the larger the generated sizes, the more tries; 3.1 at most",
     "Option.to_list": "makes one cell of a list: what any pullback costs is more than that",

@@ -52,8 +52,8 @@ do finds "valley" 1e-8 (levenberg_marquardt usual valley [-1.2, 1.0]) [1.0, 1.0]
 ENDINGS = """
 let bowl (x : float) = x * x
 do ends "few steps" (lbfgs { usual with most = 2 } (fun x -> log (1.0 + x ** 4) + x) 30.0) Out_of_steps
-do ends "nan at the start" (lbfgs usual (fun x -> log x) (-1.0)) Not_a_number
-do ends "nan on the way" (descend (sgd 1.0) usual (fun x -> sqrt x) 0.3) Not_a_number
+do ends "nan at the start" (lbfgs usual (fun x -> log x) (-1.0)) Not_finite
+do ends "nan on the way" (descend (sgd 1.0) usual (fun x -> sqrt x) 0.3) Not_finite
 do ends "no floor" (cg { usual with most = 3 } (fun x -> x) 0.0) Out_of_steps
 do ends "a wall" (lbfgs usual (fun x -> if x < 1.0 then nan else 1.0 + x) 1.0) No_descent
 do ends "sgd" (descend (sgd 0.1) usual bowl 3.0) Converged

@@ -1,0 +1,63 @@
+"""Every public function of the modules about numbers: its value in both engines; its derivatives of first and second
+order, in both modes, with respect to all floats of its arguments; and these beside differences (`sweep/head.dp`).
+
+A file of `sweep/` has the rows of some modules; `edges.dp` has values and slopes at the ends of what functions take,
+`mended.dp` those that were wrong once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ENGINES, ROOT, assert_same_output
+from test_references import PUBLIC
+
+SWEEP = Path(__file__).parent / "sweep"
+FILES = sorted(path.stem for path in SWEEP.glob("*.dp") if path.stem not in ("head", "edges", "mended"))
+ROW = re.compile(r'"([A-Z]\w*)\.([a-z]\w*\'*)"')
+SWEPT = (
+    "ad", "dist", "fft", "interp", "linalg", "nn", "ode", "optim", "prelude", "quad", "root", "sparse", "special",
+    "stats", "transform",
+)  # fmt: skip
+# All families, and adaptive steps: native code of their derivatives takes minutes to compile, so it has others in
+# `test_references.py`.
+INTERPRETED = ("dist", "ode")
+NO_NUMBERS = {
+    *("inf", "nan", "pi", "max_int", "min_int", "of_int", "of_float"),  # constants and conversions
+    *("ignore", "any", "all"),  # no floats
+}
+
+
+def rows() -> set[tuple[str, str]]:
+    return {row for name in FILES for row in ROW.findall((SWEEP / f"{name}.dp").read_text())}
+
+
+@pytest.mark.parametrize("module", SWEPT)
+def test_every_function_has_a_row(module: str) -> None:
+    swept = {name for of, name in rows() if of == module.title()}
+    names = set(PUBLIC.findall((ROOT / "stdlib" / f"{module}.dp").read_text()))
+    assert names - swept <= NO_NUMBERS, "rows are missing in tests/unit/stdlib/sweep"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_sweep(dpl, name: str) -> None:
+    """Both engines find no difference between the ways to a derivative, and print the same values."""
+    text = (SWEEP / "head.dp").read_text() + (SWEEP / f"{name}.dp").read_text()
+    printed = []
+    for engine in (("interp",), *([] if name in INTERPRETED else [("native", "-O0")])):
+        run = dpl("run", "--engine", *engine, "-", stdin=text)
+        assert run.returncode == 0, run.stderr
+        assert not re.findall("^WRONG.*", run.stdout, re.MULTILINE)
+        printed.append(run.stdout)
+    assert_same_output(printed[0], printed[-1], rel=1e-12)
+
+
+@ENGINES
+@pytest.mark.parametrize("name", ["mended", pytest.param("edges", marks=pytest.mark.slow)])
+def test_edges(dpl, engine: tuple[str, ...], name: str) -> None:
+    """At the ends of what functions take, and outside of it."""
+    run = dpl("run", "--engine", *engine, str(SWEEP / f"{name}.dp"))
+    assert run.returncode == 0, run.stderr
+    assert_same_output(run.stdout, (SWEEP / f"{name}.out").read_text(), rel=1e-12)
