@@ -171,8 +171,10 @@ class _Level:
             for bind in inner.binds:
                 self.check(bind.rhs)
         match rhs:
-            case f.Par(space) if not rhs.ordered and all(map(self.is_length, [count for _, count in space])):
-                pass
+            case f.Par(space, outs=outs) if not rhs.ordered:
+                counts = [count for _, count in space]  # lengths fail below zero, numbers of steps do not
+                if any(out.kind not in ("add", "fold") for out in outs) and not all(map(self.is_length, counts)):
+                    raise Unfit
             case f.Op("fill", (count, _)) if self.is_length(count):
                 pass
             case f.Op(op) if OPS[op].accumulates:

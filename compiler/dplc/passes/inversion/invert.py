@@ -107,6 +107,8 @@ class _Inverter:
         """The sums in place of a Par, which is parted if it cannot be inverted as it is."""
         if scatters(par) and (made := self.whole(bind, par)) is not None:
             return made
+        if len(par.outs) > 1 and (made := self.one_of_several(bind, par)) is not None:
+            return made
         from dplc.passes.inversion.fission import parted  # few programs need it
 
         parts = parted(bind, par, self.lengths, self.supply)
@@ -114,6 +116,18 @@ class _Inverter:
         if parts is None or made is None:
             return self.kept(bind, par)
         return [parts.keeps, *made]
+
+    def one_of_several(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """The sums in place of what is added to one array, beside what else the nest does."""
+        from dplc.passes.inversion.alone import alone
+
+        for k in (k for k, out in enumerate(par.outs) if out.kind == "add"):
+            one = alone(bind, par, k, self.supply)
+            made = None if one is None else self.sums(one, expect_type(f.Par, one.rhs))
+            if made is not None:
+                rest = without(bind, {k})
+                return [*(self.inverted(rest, expect_type(f.Par, rest.rhs)) or [rest]), *made]
+        return None
 
     def kept(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A stencil whose additions under conditions, or of what is much to compute, are kept first."""

@@ -1,0 +1,42 @@
+"""Fission of nests whose points do little: what is added to one array is a nest of its own, and does the arithmetic
+again.  So the gradient of a covariance is added to its rows, and in sums to its means:
+
+    c, s = par i < n to add (c = null),         s = par i < n to fold 0 {
+                        fold 0 {                  x = index a i; z = mul x y; yield z }
+      x = index a i; z = mul x y          =>    c = par i < n to add (c = null) {
+      c' = acc_index c z m i                      x = index a i; z = mul x y
+      yield c', z }                               c' = acc_index c z m i; yield c' }
+
+What is more work is kept (`fission.py`).
+"""
+
+from __future__ import annotations
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.copy import Copier
+from dplc.flat.ops.table import OPS
+from dplc.flat.walk import every
+from dplc.passes.simplify.dead_code import drop_unused
+
+
+def alone(bind: f.Bind, par: f.Par, k: int, supply: f.Supply) -> f.Bind | None:
+    """The nest that gives only result number `k`; None if it does more than arithmetic."""
+    body = f.Block(par.body.binds, (par.body.results[k],))
+    one = f.Bind((bind.vars[k],), replace(par, body=body, outs=(par.outs[k],)))
+    (one,) = drop_unused(f.Block((one,), one.vars)).binds
+    if not all(is_light(inner.rhs) for inner in every(f.Block((one,), ()))):
+        return None
+    return f.Bind(one.vars, Copier(supply, {}).rhs(one.rhs))
+
+
+def is_light(rhs: f.Rhs) -> bool:
+    """True for arithmetic, reads, additions, and loops of these."""
+    match rhs:
+        case f.Op(op):
+            return OPS[op].quick or OPS[op].views or OPS[op].accumulates
+        case f.Par():
+            return not rhs.ordered and all(out.kind == "add" for out in rhs.outs)
+        case _:
+            return isinstance(rhs, f.TupGet | f.TupMake | f.If)
