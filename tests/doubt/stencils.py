@@ -130,6 +130,25 @@ def column(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def covaried(h: Hole) -> str:
+    """Sums over pairs of columns, of what is left when something of each column is taken away."""
+    n, m = h.writer.below(3) + 1, h.writer.below(3) + 1
+    (rows, columns), ty = sized(h, n, m)
+    of, a, mu, c, i, j, k = (h.fresh(stem) for stem in ("g", "a", "mu", "c", "i", "j", "k"))
+    mean = h.one(f"sum [for {k} < {rows} -> {a}[{k}, {j}]] / {n}.0", f"sin {a}[0, {j}]", "0.2")
+    left, right = (f"({a}[{k}, {x}] - {mu}[{x}])" for x in (i, j))
+    point = h.one(f"{left} * {right}", f"{left} * {right} * {a}[{k}, {i}]", f"sin {left} * {right}",
+                  f"if {left} < 0.3 then {left} * {right} else {right}")  # fmt: skip
+    total = f"sum [for {k} < {rows} -> {point}]"
+    pair = h.one(total, f"{total} / {n}.0", f"tanh ({total})", f"{total} * {mu}[{j}]")
+    over = h.one(f"[for {i} < {columns}, {j} < {columns} -> {pair}]",
+                 f"[for {i} < {columns} -> [for {j} < {columns} -> {pair}]]")  # fmt: skip
+    used = f"sum [for {i} < {columns} -> sum [for {j} < {columns} -> {c}[{i}, {j}] * {c}[{j}, {i}]]]"
+    body = f"let {mu} = [for {j} < {columns} -> {mean}] in let {c} = {over} in {used}"
+    return f"let {of} ({a} : {ty}) = {body} in {of} {h(array(array(FLOAT, m), n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def partly_made(h: Hole) -> str:
     """Of data with more constructors than the program makes, or makes none of."""
     few = h.writer.below(4)
