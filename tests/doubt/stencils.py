@@ -149,6 +149,25 @@ def covaried(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def eliminated(h: Hole) -> str:
+    """A multiple of a row is taken from others, in place, element by element."""
+    n, m = h.writer.below(3) + 1, h.writer.below(3) + 1
+    (rows, columns), ty = sized(h, n, m)
+    of, c, r, g, i, j, k = (h.fresh(stem) for stem in ("g", "c", "r", "f", "i", "j", "k"))
+    other = h.one(k, k, f"({k} + 1) % {rows}", f"{rows} - 1 - {k}")
+    read = f"{c}[{other}, {h.one(j, j, f'{columns} - 1 - {j}')}]"
+    taken = h.one(f"- {g} * {read}", f"+ sin ({g} * {read})", f"* {read}", f"- {g} * {read} * {c}[{i}, {j}]")
+    line = f"loop {c} = {c} for {j} < {h.one(columns, columns, k)} do {{ {c} with [{i}, {j}] = {c}[{i}, {j}] {taken} }}"
+    row = f"let {g} = {h.one(f'{c}[{i}, {k} % {columns}]', f'tanh {c}[{i}, 0]', h())} in {line}"
+    step = h.one(f"loop {c} = {c} for {i} < {rows} do if {i} = {k} then {c} else ({row})",
+                 f"loop {c} = {c} for {i} < {rows} do if {i} <> {k} then ({row}) else {c}",
+                 f"loop {c} = {c} for {r} < {rows} - {k} - 1 do (let {i} = {r} + {k} + 1 in {row})",
+                 f"loop {c} = {c} for {i} < {rows} do ({row})")  # fmt: skip
+    body = f"sum (map sum (loop {c} = {c} for {k} < {rows} do ({step})))"
+    return f"let {of} ({c} : {ty}) = {body} in {of} {h(array(array(FLOAT, m), n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def partly_made(h: Hole) -> str:
     """Of data with more constructors than the program makes, or makes none of."""
     few = h.writer.below(4)

@@ -43,6 +43,7 @@ from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.copied_rows import copied_rows
 from dplc.passes.parallel.elementwise import Elementwise
 from dplc.passes.parallel.forwards import forwards
+from dplc.passes.parallel.other_rows import other_rows
 from dplc.passes.parallel.scatters import scatters
 from dplc.passes.parallel.solid import Solid, without_questions
 from dplc.passes.simplify.fold import zero_of
@@ -50,6 +51,8 @@ from dplc.passes.simplify.fold import zero_of
 
 def parallel(program: f.Program) -> f.Program:
     program = scatters(program)
+    supply = supply_for(program)
+    program = replace(program, fns={name: other_rows(fn, supply) for name, fn in program.fns.items()})
     made = _Program(program)
     return replace(program, fns={name: made.function(fn) for name, fn in program.fns.items()})
 
