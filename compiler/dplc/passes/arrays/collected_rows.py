@@ -114,8 +114,9 @@ class Collector:
         b, (attrs,) = self.b, self.attrs
         some = b.op("gt", (rows.count, integer(0)))
         with b.inside() as there:
-            first = [b.op("slice", (x, integer(0), rows.count), unchecked=True) for x in (rows.left, rows.right)]
-            added = self.product(matrix, *first, attrs)
+            left = b.op("slice", (rows.left, integer(0), rows.count), unchecked=True)
+            right = b.op("slice", (rows.right, integer(0), rows.count), unchecked=True)
+            added = self.product(matrix, left, right, attrs)
         b.binds.append(f.Bind((total,), f.If(some, block_of(there, (added,)), f.Block((), (matrix,)))))
 
     def product(self, matrix: f.Atom, left: f.Atom, right: f.Atom, attrs: tuple[tuple[str, object], ...]) -> f.Var:
@@ -137,6 +138,8 @@ class Collector:
                 return rhs.inits.index(matrix)
             case f.Call(fn, args) if self.through and fn == self.through.fn and args[self.through.param] == matrix:
                 return self.through.result
+            case _:
+                pass
         raise Unfit
 
     def last(self, block: f.Block, matrix: f.Var) -> int:
@@ -179,7 +182,8 @@ class Collector:
                 return self.addition(bind, op, rows)
             case f.Call(_, args, span) if self.through:
                 return self.bound(bind.vars, f.Call(self.through.inner, (*args, *rows.atoms()), span))
-        return self.loop(bind, at, rows)
+            case _:
+                return self.loop(bind, at, rows)
 
     def branch(self, bind: f.Bind, at: int, matrix: f.Var, rows: Rows) -> Rows:
         arms = list[f.Block]()
