@@ -14,8 +14,8 @@ operands:
     y' = acc_add y z
 
 An element that is set to zero and then added to is written directly (`overwrite`), or stays if it is what it was
-(`idle_updates`).  What a loop adds to one place is added once, after the loop (`fixed_places`), and outer products some
-at a time (`delayed_updates`).
+(`idle_updates`).  What a loop adds to one place is added once, after the loop (`fixed_places`), and outer products of
+loops and recursions some at a time (`delayed_updates`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dplc.flat import term as f
 from dplc.flat.ops.row import Effect, Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, mentions, names, supply_for, with_binds, with_blocks, with_body, with_inner
-from dplc.passes.arrays.delayed_updates import updated_late
+from dplc.passes.arrays.delayed_updates import loop_updated_late, recursion_updated_late
 from dplc.passes.arrays.fixed_places import added_once
 from dplc.passes.arrays.idle_updates import without_idle_updates
 from dplc.passes.arrays.overwrite import written_over
@@ -43,8 +43,9 @@ NEAR = 8  # bindings behind which a branch is moved
 def accumulate(program: f.Program, late: bool = True) -> f.Program:
     """The program with its additions in place.  Outer products are not collected unless `late` is true."""
     supply = cache(lambda: supply_for(program))
-    fns = {name: with_body(fn, _function(fn, supply, late)) for name, fn in program.fns.items()}
-    return replace(program, fns=fns)
+    fns = [with_body(fn, _function(fn, supply, late)) for fn in program.fns.values()]
+    fns = [one for fn in fns for one in (recursion_updated_late(fn, supply) if late else (fn,))]
+    return replace(program, fns={fn.name: fn for fn in fns})
 
 
 def _function(fn: f.Fn, supply: Callable[[], f.Supply], late: bool) -> f.Block:
@@ -54,7 +55,7 @@ def _function(fn: f.Fn, supply: Callable[[], f.Supply], late: bool) -> f.Block:
         binds: list[f.Bind] = []
         for bind in _block(body.binds, uses, block):
             for one in added_once(bind, supply) if isinstance(bind.rhs, f.For) else [bind]:
-                binds += updated_late(one, supply) if late and isinstance(one.rhs, f.For) else [one]
+                binds += loop_updated_late(one, supply) if late and isinstance(one.rhs, f.For) else [one]
         return with_binds(body, binds)
 
     return without_idle_updates(block(fn.body))
