@@ -12,6 +12,7 @@ from dpl.source import Source
 from dplc.flat import term as f
 from dplc.flat.places import Inlined
 from dplc.flat.walk import every
+from dplc.passes.closures.set_types import Datas
 from dplc.pipeline import Context, compile_from, compile_to
 from dplc.stack import on_large_stack
 
@@ -28,6 +29,16 @@ def size(program: f.Program) -> int:
 def chain(n: int, first: str, step: str, last: str) -> str:
     lines = [step.replace("#", str(i)).replace("@", str(i - 1)) for i in range(1, n)]
     return "\n".join([first, *lines, last.replace("#", str(n - 1))])
+
+
+class Walked(list):
+    """A list that counts how often one goes through it."""
+
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
 
 
 CHAINS = {
@@ -59,19 +70,21 @@ def test_inlined_operations_share_their_paths() -> None:
 
 
 def test_what_a_program_reaches_is_found_in_two_walks_over_its_items() -> None:
-    class Walked(list):
-        walks = 0
-
-        def __iter__(self):
-            self.walks += 1
-            return super().__iter__()
-
     text = chain(50, "let x0 = 1", "let x# = x@ + 1", "do print x#")
     program = compiled("check", text)
     for asked in (promising, is_repeatable, reads_arguments):
         items = Walked(program.items)
         assert asked(replace(program, items=items)) == (asked is not reads_arguments)
         assert items.walks == 2  # for the names, and for the items
+
+
+def test_what_a_record_mentions_is_found_in_one_walk_over_its_fields() -> None:
+    fields = "; ".join(f"f{i} : float" for i in range(9))
+    program = compiled("mono", f"type r = {{ {fields} }}\nlet g (s : r) = s.f0 + s.f8\ndo print g\n")
+    (name,) = [name for name, data in program.datas.items() if len(data.fields) == 9]
+    cases = Walked(program.datas[name].cases)
+    datas = Datas({name: replace(program.datas[name], cases=cases)})
+    assert all(datas.unboxed(name) for _ in range(5)) and cases.walks == 1
 
 
 def test_one_group_of_functions_is_merged_without_copies() -> None:
