@@ -10,6 +10,7 @@ from dpl.core.promising import is_repeatable, promising, reads_arguments
 from dpl.node import replace
 from dpl.source import Source
 from dplc.flat import term as f
+from dplc.flat.dims import Dims
 from dplc.flat.places import Inlined
 from dplc.flat.walk import every
 from dplc.passes.closures.set_types import Datas
@@ -133,20 +134,23 @@ def test_nested_gradients_of_a_recursion_have_no_copies_of_its_first_step() -> N
 
 def steps(start: str, stage: str, text: str) -> int:
     """How many functions of Python are entered or resumed after the stage `start`, to another one."""
-    program, entered = compiled(start, text), 0
+    program = compiled(start, text)
+    return on_large_stack(lambda: calls(lambda: compile_from(start, program, stage, Context(verify=False))))
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions of Python are entered or resumed."""
+    entered = 0
 
     def count(_frame: object, event: str, _what: object) -> None:
         nonlocal entered
         entered += event == "call"
 
-    def go() -> None:
-        sys.setprofile(count)
-        try:
-            compile_from(start, program, stage, Context(verify=False))
-        finally:
-            sys.setprofile(None)
-
-    on_large_stack(go)
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
     return entered
 
 
@@ -214,3 +218,21 @@ def test_loops_in_loops_take_steps_by_their_depth(name: str) -> None:
     """Assumptions about a loop that turn out wrong are not made again whenever a loop around it is looked at again."""
     small, large = (steps("mono", "reference_counts", LOOPS[name](n)) for n in (6, 12))
     assert large < 3 * small, (small, large)
+
+
+def test_the_dimensions_of_what_a_branch_gives_take_steps_by_their_number() -> None:
+    def chosen(n: int) -> str:
+        arms = [", ".join(f"[for i < m -> x[i] * {k}.{half}]" for k in range(n)) for half in (0, 5)]
+        names = [f"a{k}" for k in range(n)]
+        return (
+            f"let f (x : float[m]) = let ({', '.join(names)}) = (if x[0] > 1.0 then ({arms[0]}) else ({arms[1]})) in\n"
+            f"  print [{', '.join(f'sum {name}' for name in names)}]\ndo List.iter f [[1.0, 2.0]; [3.0, 4.0]]\n"
+        )
+
+    def walked(n: int) -> int:
+        bodies = [fn.body for fn in compiled("simplify", chosen(n)).fns.values()]
+        assert any(isinstance(b.rhs, f.If) and len(b.vars) == n for body in bodies for b in every(body))
+        return calls(lambda: [Dims(body) for body in bodies])
+
+    small, large = walked(10), walked(20)
+    assert large < 2.2 * small, (small, large)
