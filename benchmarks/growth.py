@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from dpl.core.promising import promising, reads_arguments
 from dpl.diagnostics import Diagnostic, DplError
 from dpl.source import Source
 from dplc.machine.run.linked import quickly_linked
@@ -111,6 +112,14 @@ KINDS: dict[str, tuple[Sequence[int], Callable[[int], str | dict[str, str]]]] = 
     "record fields": ((100, 200, 400), lambda n:
         f"type r = {{ {each(n, 'f# : float', '; ')} }}\nlet r = {{ {each(n, 'f# = #.5', '; ')} }}\n"
         f"let g (s : r) = {each(n, 's.f#', ' + ')}\ndo print (g r)\n"),
+    "record updates": (CALLS, lambda n:
+        f"type r = {{ {each(n, 'f# : float', '; ')} }}\nlet r = {{ {each(n, 'f# = #.5', '; ')} }}\n"
+        f"let g (s0 : r) = {each(n, 'let s# = { s@ with f# = s@.f# * 0.5 } in', chr(10), 1)} s{n - 1}.f7\n"
+        "do print (g r)\n"),
+    "record updates under grad": ((25, 50, 100), lambda n:
+        f"type r = {{ {each(n, 'f# : float', '; ')} }}\nlet r = {{ {each(n, 'f# = #.5', '; ')} }}\n"
+        f"let g (s0 : r) = {each(n, 'let s# = { s@ with f# = s@.f# * s@.f0 } in', chr(10), 1)} s{n - 1}.f7\n"
+        "do print (grad g r).f0\n"),
     "calls of grad": ((25, 50, 100), repeated("do print (grad (fun x -> sin (x * #.5)) 1.0)")),
     "nested lets": ((500, 1000, 2000), lambda n:
         f"let f x0 = {each(n, 'let x# = x@ * 0.5 + #.0 in', chr(10), 1)} x{n - 1}\ndo print (f 1.0)\n"),
@@ -222,6 +231,9 @@ def compiled(path: Path, stages: Sequence[str], to: int) -> None:
                 quickly_linked(value[0], value[1].to_json())
             else:
                 value, before = compile_from(before, value, stage, context)[1], stage
+            if stage == "check":  # what `dpl run` asks before it compiles
+                promising(value)
+                reads_arguments(value)
             os.write(to, f"{time.process_time() - begin}\n".encode())
 
     try:

@@ -13,7 +13,7 @@ shapes that are assumed of the items of tuples, and of what constructors hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
@@ -138,6 +138,9 @@ class Dims:
 
     def joined(self, bind: f.Bind) -> None:
         """The dimensions of the results of branches, where these agree, and of comprehensions."""
+        if isinstance(bind.rhs, f.If | f.Switch):
+            self.met(bind.vars, bind.rhs)
+            return
         for i, var in enumerate(bind.vars):
             for k in range(rank_of(var.ty)):
                 match bind.rhs:
@@ -152,13 +155,20 @@ class Dims:
                         self.set(var.name, k, self.inner(body.results[i], counts, outs[i].inner, k - len(space)))
                     case f.Build(_, count, body, _, inner):
                         self.set(var.name, k, self.inner(body.results[i], [count], inner[i] if inner else (), k - 1))
-                    case f.If() | f.Switch():
-                        dim = self.agreed([self.of(arm.results[i], k) for arm in blocks(bind.rhs) if not fails(arm)])
-                        self.set(var.name, k, None if inside(dim, bind.rhs) else dim)
                     case _:
                         self.set(var.name, k, None)
-            if isinstance(var.ty, f.Tup) and isinstance(bind.rhs, f.If | f.Switch):
-                self.chosen(var, [arm.results[i] for arm in blocks(bind.rhs) if not fails(arm)])
+
+    def met(self, results: Sequence[f.Var], branch: f.If | f.Switch) -> None:
+        """The dimensions of the results of branches, where these agree."""
+        if all(isinstance(var.ty, f.Num) for var in results):
+            return
+        arms, own = [arm for arm in blocks(branch) if not fails(arm)], names_inside(branch)
+        for i, var in enumerate(results):
+            for k in range(rank_of(var.ty)):
+                dim = self.agreed([self.of(arm.results[i], k) for arm in arms])
+                self.set(var.name, k, None if inside(dim, own) else dim)
+            if isinstance(var.ty, f.Tup):
+                self.chosen(var, [arm.results[i] for arm in arms])
 
     def agreed(self, dims: Sequence[Dim | None]) -> Dim | None:
         """What several dimensions are, if they are one."""
@@ -215,10 +225,16 @@ def fails(arm: f.Block) -> bool:
     return any(isinstance(bind.rhs, f.Op) and bind.rhs.op == "fail" for bind in arm.binds)
 
 
-def inside(dim: Dim | None, rhs: f.Rhs) -> bool:
-    """True if a dimension depends on a variable bound inside a right-hand side."""
+def names_inside(rhs: f.Rhs) -> set[str]:
+    """The names of the variables that a right-hand side binds, less those that others in it bind."""
+    bound = [*binders(rhs), *(var for block in blocks(rhs) for bind in block.binds for var in bind.vars)]
+    return {var.name for var in bound}
+
+
+def inside(dim: Dim | None, names: Container[str]) -> bool:
+    """True if a dimension depends on a variable with one of these names."""
     var = dim[0] if isinstance(dim, tuple) else dim
-    return var in binders(rhs) or any(var in bind.vars for block in blocks(rhs) for bind in block.binds)
+    return isinstance(var, f.Var) and var.name in names
 
 
 def path(name: str, i: int) -> str:

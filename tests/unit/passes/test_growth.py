@@ -10,8 +10,10 @@ from dpl.core.promising import is_repeatable, promising, reads_arguments
 from dpl.node import replace
 from dpl.source import Source
 from dplc.flat import term as f
+from dplc.flat.dims import Dims
 from dplc.flat.places import Inlined
 from dplc.flat.walk import every
+from dplc.passes.closures.set_types import Datas
 from dplc.pipeline import Context, compile_from, compile_to
 from dplc.stack import on_large_stack
 
@@ -28,6 +30,16 @@ def size(program: f.Program) -> int:
 def chain(n: int, first: str, step: str, last: str) -> str:
     lines = [step.replace("#", str(i)).replace("@", str(i - 1)) for i in range(1, n)]
     return "\n".join([first, *lines, last.replace("#", str(n - 1))])
+
+
+class Walked(list):
+    """A list that counts how often one goes through it."""
+
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
 
 
 CHAINS = {
@@ -59,19 +71,21 @@ def test_inlined_operations_share_their_paths() -> None:
 
 
 def test_what_a_program_reaches_is_found_in_two_walks_over_its_items() -> None:
-    class Walked(list):
-        walks = 0
-
-        def __iter__(self):
-            self.walks += 1
-            return super().__iter__()
-
     text = chain(50, "let x0 = 1", "let x# = x@ + 1", "do print x#")
     program = compiled("check", text)
     for asked in (promising, is_repeatable, reads_arguments):
         items = Walked(program.items)
         assert asked(replace(program, items=items)) == (asked is not reads_arguments)
         assert items.walks == 2  # for the names, and for the items
+
+
+def test_what_a_record_mentions_is_found_in_one_walk_over_its_fields() -> None:
+    fields = "; ".join(f"f{i} : float" for i in range(9))
+    program = compiled("mono", f"type r = {{ {fields} }}\nlet g (s : r) = s.f0 + s.f8\ndo print g\n")
+    (name,) = [name for name, data in program.datas.items() if len(data.fields) == 9]
+    cases = Walked(program.datas[name].cases)
+    datas = Datas({name: replace(program.datas[name], cases=cases)})
+    assert all(datas.unboxed(name) for _ in range(5)) and cases.walks == 1
 
 
 def test_one_group_of_functions_is_merged_without_copies() -> None:
@@ -120,20 +134,23 @@ def test_nested_gradients_of_a_recursion_have_no_copies_of_its_first_step() -> N
 
 def steps(start: str, stage: str, text: str) -> int:
     """How many functions of Python are entered or resumed after the stage `start`, to another one."""
-    program, entered = compiled(start, text), 0
+    program = compiled(start, text)
+    return on_large_stack(lambda: calls(lambda: compile_from(start, program, stage, Context(verify=False))))
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions of Python are entered or resumed."""
+    entered = 0
 
     def count(_frame: object, event: str, _what: object) -> None:
         nonlocal entered
         entered += event == "call"
 
-    def go() -> None:
-        sys.setprofile(count)
-        try:
-            compile_from(start, program, stage, Context(verify=False))
-        finally:
-            sys.setprofile(None)
-
-    on_large_stack(go)
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
     return entered
 
 
@@ -201,3 +218,21 @@ def test_loops_in_loops_take_steps_by_their_depth(name: str) -> None:
     """Assumptions about a loop that turn out wrong are not made again whenever a loop around it is looked at again."""
     small, large = (steps("mono", "reference_counts", LOOPS[name](n)) for n in (6, 12))
     assert large < 3 * small, (small, large)
+
+
+def test_the_dimensions_of_what_a_branch_gives_take_steps_by_their_number() -> None:
+    def chosen(n: int) -> str:
+        arms = [", ".join(f"[for i < m -> x[i] * {k}.{half}]" for k in range(n)) for half in (0, 5)]
+        names = [f"a{k}" for k in range(n)]
+        return (
+            f"let f (x : float[m]) = let ({', '.join(names)}) = (if x[0] > 1.0 then ({arms[0]}) else ({arms[1]})) in\n"
+            f"  print [{', '.join(f'sum {name}' for name in names)}]\ndo List.iter f [[1.0, 2.0]; [3.0, 4.0]]\n"
+        )
+
+    def walked(n: int) -> int:
+        bodies = [fn.body for fn in compiled("simplify", chosen(n)).fns.values()]
+        assert any(isinstance(b.rhs, f.If) and len(b.vars) == n for body in bodies for b in every(body))
+        return calls(lambda: [Dims(body) for body in bodies])
+
+    small, large = walked(10), walked(20)
+    assert large < 2.2 * small, (small, large)

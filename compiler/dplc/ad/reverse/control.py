@@ -34,7 +34,7 @@ from dplc.ad.tangents.symbolic_zeros import (
     together,
 )
 from dplc.flat import term as f
-from dplc.flat.dims import inside
+from dplc.flat.dims import inside, names_inside
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import of_rank, rank_of
@@ -365,7 +365,8 @@ class Build:
         made = self.reverse.makers.get(var.name)
         if not isinstance(var.ty, f.Arr) or (var.name not in self.reverse.lengths and not (made and solid(made.rhs))):
             return False
-        return not any(dim is None or inside(dim, self.rhs) for dim in self.dims(var))
+        own = names_inside(self.rhs)
+        return not any(dim is None or inside(dim, own) for dim in self.dims(var))
 
     def dims(self, var: f.Var) -> tuple[Dim | None, ...]:
         """The dimensions of what points keep."""

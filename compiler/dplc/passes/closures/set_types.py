@@ -180,6 +180,7 @@ class Datas:
     def __init__(self, datas: dict[str, c.Data]) -> None:
         self.datas = datas
         self.groups: dict[str, tuple[str, ...]] = {}  # name -> its strongly connected component
+        self.mentions: dict[str, list[str]] = {}  # a record of many fields is asked about at each use of a field
         self.arities: dict[str, int] = {"ref": 0}
         self.decorated: dict[str, tuple[t.Ty | None, ...]] = {}
         self.having: dict[int, tuple[t.Ty | t.Size, bool]] = {}  # by identity: types are deep; the key is kept alive
@@ -193,6 +194,11 @@ class Datas:
 
     def mentioned(self, name: str) -> list[str]:
         """The declared types that a declaration mentions."""
+        if name not in self.mentions:
+            self.mentions[name] = self._mentioned(name)
+        return self.mentions[name]
+
+    def _mentioned(self, name: str) -> list[str]:
         found: dict[str, None] = {}
         todo: list[Any] = [ty for _, ty in self.datas[name].cases if ty is not None]
         while todo:
