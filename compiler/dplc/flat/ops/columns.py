@@ -76,6 +76,11 @@ def each_of_first(m: Measure, op: Op) -> Atom | int:
     return m.elements(op.args[0]) if rank_of(op.args[0].ty) else 1
 
 
+def eight_of_first(m: Measure, op: Op) -> Atom | int:
+    """The cost of a sort: it compares each element log2 n times, for which eight stands."""
+    return m.op("mul", m.elements(op.args[0]), 8)
+
+
 # ---- kinds of rows --------------------------------------------------------------------------------------------------
 
 
