@@ -157,11 +157,12 @@ def of_field(cx, name: str, span: Span, way: Way) -> Way:
     if re.search(r"\s\.\s", span.text):
         return Way((COMPOSED,))
     datas = [exports.fields[name] for exports in cx.modules.values() if name in exports.fields]
-    shown = next((printer(cx).data_name(data.name) for data in datas if not isinstance(data, Failed)), "")
+    shown = (printer(cx).data_name(data.name) for data in datas if not isinstance(data, Failed))
     if way.helps and not span.text.startswith("{"):  # in a record, the name is the user's
         return way
-    if shown and re.search(rf"\b{shown.partition('.')[0]}\.", span.source.text):  # the program names the module
-        return Way((f"{shown} has it: annotate what is one:  (e : {shown})",))
+    for owner in shown:
+        if re.search(rf"\b{owner.partition('.')[0]}\.", span.source.text):  # the program names the module
+            return Way((f"{owner} has it: annotate what is one:  (e : {owner})",))
     near = suggest(name, known(cx, "field")[0])
     return Way(near or (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
 
