@@ -35,9 +35,10 @@ def other_rows(fn: f.Fn, supply: f.Supply) -> f.Fn:
 
 
 def reads_and_adds(loop: f.For) -> bool:
-    """True if steps add to matrices, and read of them."""
+    """True if steps add to matrices and read of them, and cannot fail: nothing else says that a read is in bounds."""
     found = {bind.rhs.op for bind in loop.body.binds if isinstance(bind.rhs, f.Op)}
-    return {"index", "acc_index"} <= found and any(rank_of(s.ty) > 1 for s in loop.state)
+    both = {"index", "acc_index"} <= found and any(rank_of(s.ty) > 1 for s in loop.state)
+    return both and all(droppable(bind.rhs) for bind in loop.body.binds)
 
 
 @node
@@ -114,7 +115,9 @@ class _Rows:
             if chain.isdisjoint(rhs_mentions(bind.rhs)):
                 continue
             match bind.rhs:
-                case f.Op("index", (f.Var(), *at)) as op if len(at) == rank and op.attr("unchecked"):
+                case f.Op("index", (array, *at)) as op if len(at) == rank and op.attr("unchecked") is True:
+                    if array != loop.state[number]:
+                        return None  # before the loop there may be no array yet
                     found.append(bind)
                 case f.Op("acc_index", (f.Var(), added_to, *rest)) if chain.isdisjoint(names((added_to,))):
                     added.append(tuple(rest[rank:]))
