@@ -389,6 +389,15 @@ def test_modules_that_change_are_read_again(client: Client, tmp_path) -> None:
 # ---- whatever a client sends -----------------------------------------------------------------------------------------
 
 
+def test_an_error_of_an_imported_module_is_told_once(client: Client, tmp_path) -> None:
+    """Not again at each use of the module."""
+    text = 'import "shapes.dp" as S\nlet a = S.area 1.0\nlet b = S.area 2.0\n'
+    for mistake in ("1 +", '1 + "a"'):
+        (tmp_path / "shapes.dp").write_text(f"let area r = r * r\nlet wrong = {mistake}\n")
+        (wrong,) = client.open(text) if mistake == "1 +" else client.change(text + "\n")
+        assert wrong["message"].startswith("what is imported has an error")
+
+
 def test_bytes_that_are_no_text_harm_nothing(client: Client, tmp_path) -> None:
     client.open("let f x = x + 1.0\n")
     client.send(b'{"jsonrpc": "2.0", "id": 900, "method": "textDocument/hover", "params": {"x": "\xff\xfe"}}')

@@ -245,11 +245,16 @@ class Document:
         others = list(self.imports.problems)
         for page, following in zip(self.pages, [*self.pages[1:], None]):
             syntax += page.diagnostics(following)
-            others += self.checking.found[page].said()
+            others += [d for d in self.checking.found[page].said() if not self.follows(d)]
         others += hidden_exports(decl for page in self.pages for decl in page.decls)
         if not any(d.severity == "error" for d in (*syntax, *others)):
             others += self.checking.warnings_of_the_whole(self.pages, self.around, self.book)
         return [*syntax, *others]
+
+    def follows(self, d: Diagnostic) -> bool:
+        """True for an error that follows from one in an imported module: the module is not there."""
+        missing = self.imports.aliases.keys() - self.around.modules.keys()
+        return d.code == "E0560" and any(f"`{alias}`" in d.title for alias in missing)
 
     def record_at(self, page: Page, span: Span) -> tuple[str, str] | None:
         """(module, name) of the data type of the expression at a place.  The module is named as in this
