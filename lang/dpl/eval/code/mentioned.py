@@ -1,4 +1,8 @@
-"""term -> the names of the variables that it mentions.  Local names are unique, so binders need no treatment."""
+"""term -> the names of the variables that it mentions.
+
+Local names are unique, so binders need no treatment.  The exception is `item`, which the size of a part of a tuple binds
+wherever it is used (`component` of `types/state/checks.py`): what arms bind is no mention.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from dpl.core import term as c
+from dpl.core.names import names_of
 
 
 class Mentioned:
@@ -18,13 +23,16 @@ class Mentioned:
         found = self._by_function.get(id(function))
         if found is None:
             names: set[str] = set()
+            bound: set[str] = set()
             todo: list = [function.body]
             while todo:
-                self._visit(todo.pop(), names, todo)
-            found = self._by_function[id(function)] = function, frozenset(names)
+                self._visit(todo.pop(), names, bound, todo)
+            found = self._by_function[id(function)] = function, frozenset(names - bound)
         return found[1]
 
-    def _visit(self, part, names: set[str], todo: list) -> None:
+    def _visit(self, part, names: set[str], bound: set[str], todo: list) -> None:
+        if isinstance(part, c.Arm):
+            bound.update(names_of(part.pattern))
         match part:
             case c.Var(name=name):
                 names.add(name)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.names import mentioned
+from dpl.core.names import bound, mentioned
 from dpl.core.shapes import Needs, needed, rank
 from dpl.core.values import is_value, uses
 from dpl.diagnostics import Bug, DplError
@@ -170,7 +170,9 @@ class TermCompiler(Compiler):
     def first_instance(self, let: c.Let, needs: Needs, scope: Scope) -> Callable[[tuple], Types] | None:
         """The types of the first use whose types and sizes are known at the definition."""
         for use in uses((let.name,), [let.body]):
-            if all(scope.has(name) for given in use.sizes for size in given for name in mentioned(size)):
+            if all(
+                scope.has(name) for given in use.sizes for size in given for name in {*mentioned(size)} - bound(size)
+            ):
                 return names.instance(use, needs, sizes.handed(self, use, needs, scope))
         return None
 
