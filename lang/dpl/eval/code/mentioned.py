@@ -1,7 +1,7 @@
 """term -> the names of the variables that it mentions.
 
-Local names are unique, so binders need no treatment.  The exception is `item`, which the size of a part of a tuple binds
-wherever it is used (`component` of `types/state/checks.py`): what arms bind is no mention.
+Local names are unique, so binders need no treatment.  The exception is `item`, which the size of a part of a tuple
+binds wherever it is used (`component` of `types/state/checks.py`): what arms bind is no mention.
 """
 
 from __future__ import annotations
