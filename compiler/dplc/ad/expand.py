@@ -1,6 +1,6 @@
 """Operations whose derivative is that of other operations: these are put in their place, in what is differentiated.
 
-y = sort a      =>      order = argsort a;  y = build i < dim a 0 { index a (index order i) }
+    y = sort a      =>      order = argsort a;  y = build i < dim a 0 { index a (index order i) }
 """
 
 from __future__ import annotations

@@ -404,7 +404,7 @@ def field_of(value: Abstract, index: int) -> Abstract:
 def may_match(p: term.Pattern, value: Abstract) -> str:
     """Whether a pattern matches: "always", "perhaps", or "" for never."""
     match p, value:
-        case ((term.PWild() | term.PVar()), _):
+        case (term.PWild() | term.PVar()), _:
             return "always"
         case term.PAs(pattern=inner), _:
             return may_match(inner, value)

@@ -1,9 +1,9 @@
 """Loops that read the neighbours of their points on a ring, of length n: between the borders no index wraps.
 
-for i < n { j = mod (i + 1) n; k = mod (i + n - 1) n; ... }
+    for i < n { j = mod (i + 1) n; k = mod (i + n - 1) n; ... }
 
-for i in 0, n - 1 { j = ...; k = ...; ... }          the borders
-for 1 <= i < n - 1 { j = i + 1; k = i - 1; ... }     LLVM makes vectors of it
+    for i in 0, n - 1 { j = ...; k = ...; ... }          the borders
+    for 1 <= i < n - 1 { j = i + 1; k = i - 1; ... }     LLVM makes vectors of it
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Lengths of what the points of a Par make, as the host knows them before.
 
-c = par k < n to add (c' = null) {
-  m = dim 0 row                                      m is dimension 1 of a
-  row = index a k; g = ...                           g has the length m
-  v = acc_index null x m j; w = acc_add v g          so w has it, whichever of v and g is null
-  yield acc_add c' w }                               and so has c
+    c = par k < n to add (c' = null) {
+      m = dim 0 row                                      m is dimension 1 of a
+      row = index a k; g = ...                           g has the length m
+      v = acc_index null x m j; w = acc_add v g          so w has it, whichever of v and g is null
+      yield acc_add c' w }                               and so has c
 """
 
 from __future__ import annotations

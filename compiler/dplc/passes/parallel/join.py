@@ -221,7 +221,9 @@ class Joiner:
 
     def without_unused(self, block: f.Block, done: list[f.Bind]) -> f.Block:
         """The block without dead outs."""
-        binds = [self.used(bind) if isinstance(bind.rhs, f.Par) else bind for bind in done if not self.is_unused(bind)]
+        binds = [
+            self.used(bind) if isinstance(bind.rhs, f.Par) else bind for bind in done if not self.is_unused(bind)
+        ]
         return with_binds(block, binds)
 
     def is_unused(self, bind: f.Bind) -> bool:
