@@ -226,7 +226,7 @@ def fails(arm: f.Block) -> bool:
 
 
 def names_inside(rhs: f.Rhs) -> set[str]:
-    """The names of the variables that a right-hand side binds, less those that others in it bind."""
+    """The names of the variables that a right-hand side and its blocks bind; not what is bound deeper."""
     bound = [*binders(rhs), *(var for block in blocks(rhs) for bind in block.binds for var in bind.vars)]
     return {var.name for var in bound}
 

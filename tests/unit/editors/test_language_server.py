@@ -392,9 +392,9 @@ def test_modules_that_change_are_read_again(client: Client, tmp_path) -> None:
 def test_an_error_of_an_imported_module_is_told_once(client: Client, tmp_path) -> None:
     """Not again at each use of the module."""
     text = 'import "shapes.dp" as S\nlet a = S.area 1.0\nlet b = S.area 2.0\n'
-    for mistake in ("1 +", '1 + "a"'):
+    for name, mistake in (("syntax.dp", "1 +"), ("types.dp", '1 + "a"')):
         (tmp_path / "shapes.dp").write_text(f"let area r = r * r\nlet wrong = {mistake}\n")
-        (wrong,) = client.open(text) if mistake == "1 +" else client.change(text + "\n")
+        (wrong,) = client.open(text, name)
         assert wrong["message"].startswith("what is imported has an error")
 
 

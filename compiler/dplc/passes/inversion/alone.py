@@ -22,7 +22,10 @@ from dplc.passes.simplify.dead_code import drop_unused
 
 
 def alone(bind: f.Bind, par: f.Par, k: int, supply: f.Supply) -> f.Bind | None:
-    """The nest that gives only result number `k`; None if it does more than arithmetic."""
+    """The nest that gives only result number `k`; None if it does more than arithmetic, or if the others are written
+    over what it may read."""
+    if any(out.kind != "add" and out.target for out in par.outs):
+        return None
     body = f.Block(par.body.binds, (par.body.results[k],))
     one = f.Bind((bind.vars[k],), replace(par, body=body, outs=(par.outs[k],)))
     (one,) = drop_unused(f.Block((one,), one.vars)).binds

@@ -22,16 +22,17 @@ from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
 from dplc.flat.types import rank_of
-from dplc.flat.walk import every, mentions, names, rhs_mentions, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import every, mentions, names, rhs_mentions, with_binds, with_blocks, with_rhs
 from dplc.narrow import expect_type
 from dplc.passes.parallel.forwards import upwards
 from dplc.passes.simplify.purity import droppable
 
 
-def other_rows(fn: f.Fn, supply: f.Supply) -> f.Fn:
-    if not any(isinstance(bind.rhs, f.For) and reads_and_adds(bind.rhs) for bind in every(fn.body)):
-        return fn
-    return with_body(fn, _Rows(Affine(dims_of(fn.body)), supply).block(fn.body))
+def other_rows(body: f.Block, supply: f.Supply) -> f.Block:
+    """The body of a function, with such rows read before its loops."""
+    if not any(isinstance(bind.rhs, f.For) and reads_and_adds(bind.rhs) for bind in every(body)):
+        return body
+    return _Rows(Affine(dims_of(body)), supply).block(body)
 
 
 def reads_and_adds(loop: f.For) -> bool:

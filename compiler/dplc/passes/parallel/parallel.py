@@ -51,8 +51,6 @@ from dplc.passes.simplify.fold import zero_of
 
 def parallel(program: f.Program) -> f.Program:
     program = scatters(program)
-    supply = supply_for(program)
-    program = replace(program, fns={name: other_rows(fn, supply) for name, fn in program.fns.items()})
     made = _Program(program)
     return replace(program, fns={name: made.function(fn) for name, fn in program.fns.items()})
 
@@ -80,8 +78,9 @@ class _Fn:
     def __init__(self, program: _Program, fn: f.Fn) -> None:
         self.program = program
         self.look_at(fn)
+        self.change(other_rows(fn.body, program.supply))
         unordered = {index for index, trails in self.known.items() if trails is not None}
-        self.change(forwards(fn.body, Affine(dims_of(fn.body)), unordered))
+        self.change(forwards(self.fn.body, Affine(dims_of(self.fn.body)), unordered))
         self.change(without_questions(self.fn.body, self.solid))
 
     def change(self, body: f.Block) -> None:
