@@ -168,6 +168,27 @@ def eliminated(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def fields(h: Hole) -> str:
+    """Points whose loops read arrays of tuples, and that give tuples themselves."""
+    n, m = h.writer.below(4) + 1, h.one(2, 9, 17)
+    ts, xs, ps, a, i, k, u, v, w = (h.fresh(stem) for stem in ("ts", "xs", "ps", "a", "i", "k", "u", "v", "w"))
+    both, given = h.one((f"({u}, {v})", f"({{0}}, {xs}[{i}])"), (f"({u}, ({v}, {w}))", f"(1.0, ({{0}}, {xs}[{i}]))"))
+    made = f"[for {i} < {n} -> {given.format(h.apart(FLOAT, (i, INT)))}]"
+    step = h.one(f"tanh ({u} * {a}) + {v}", f"if {a} > 0.2 then {u} * {a} else {v} - {a}", f"{u} * sin {a} ** 3 - {v}",
+                 f"clip ({u} * {a} + {v}) (-1.0) 1.0", f"if {i} = {k} then {a} else {u} * {a} + {v}",
+                 f"0.3 * {a} + {v} * float ({k} - {i})")  # fmt: skip
+    inner = h.one(f"loop {a} = {ps}[{k}] for {i} < {n} do let {both} = {ts}[{i}] in {step}",
+                  f"let {a} = {ps}[{k}] in sum [for {i} < {n} -> let {both} = {ts}[{i}] in {step}]",
+                  f"fold (fun {a} {both} -> let {i} = 1 in {step}) {ps}[{k}] {ts}",
+                  f"let {a} = {ps}[{k}] in let {both} = {ts}[{k} % {n}] in sum [for {i} < 3 -> {step}]")  # fmt: skip
+    pairs = f"[for {k} < {m} -> let {a} = {inner} in ({a}, {a} * {ps}[{k}])]"
+    point = h.one(f"sum [for {k} < {m} -> {inner}]", f"sum (map snd {pairs})",
+                  f"sum [for ({u}, {v}) in {pairs} -> {u} - {v}]")  # fmt: skip
+    head = f"let {xs} = {h(array(FLOAT, n))} in let {ps} = [for {k} < {m} -> {h.apart(FLOAT, (k, INT))}] in"
+    return f"{head} let {ts} = {made} in {point}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def partly_made(h: Hole) -> str:
     """Of data with more constructors than the program makes, or makes none of."""
     few = h.writer.below(4)

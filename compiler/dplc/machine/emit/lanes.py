@@ -27,8 +27,9 @@ from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.lane_memory import Memory, splat
 from dplc.machine.emit.lane_sums import SumLoop
+from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, is_function, varying
-from dplc.machine.emit.vectors import function, vector, vector_type
+from dplc.machine.emit.vectors import function, of_numbers, powi, vector, vector_type
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
@@ -56,6 +57,14 @@ class Term:
     type: str
 
 
+@node
+class Cell:
+    """A tuple in memory: its address in the first lane, and how many numbers further that of the next lane is."""
+
+    at: str
+    stride: str
+
+
 class Lanes(Memory):
     """A Par whose points are written in lanes.  `parts` has the values of varying variables: one for each row if they
     vary by rows."""
@@ -70,6 +79,7 @@ class Lanes(Memory):
         self.base = "0"  # the number of the first point of the innermost dimension
         self.rooms: dict[str, list[Array]] = {}  # for what the steps of a loop keep
         self.steps: dict[str, tuple[list[Array], str]] = {}  # what was kept, by the number of the step
+        self.cells: dict[str, list[Cell]] = {}  # tuples that are elements of arrays, one for each row
         self.quick = True  # without guards
 
     def how_many_rows(self) -> int:
@@ -183,8 +193,9 @@ class Lanes(Memory):
             items = self.how.pieces[k].items
             for row, start in enumerate(starts):
                 values = [self.in_lanes(item, row) for item in items]
-                at = w.element(array.data, w.mul(w.add(start, lane), str(len(items))), array.size)
-                self.store(num(items[0].ty), values, at, array.size)
+                size = struct(items[0].ty).size
+                at = w.element(array.data, w.mul(w.add(start, lane), str(len(items))), size)
+                self.store(num(items[0].ty), values, at, size)
                 t = vector_type(num(items[0].ty), self.width)
                 for item, value in zip(items, values, strict=True):
                     if isinstance(item, f.Var) and item.name in self.how.guarded:
@@ -212,6 +223,13 @@ class Lanes(Memory):
         (value,) = self.of_row(atom, row)
         return value if self.varies(atom, BY_LANE) else splat(self.w, self.width, SCALARS[num(atom.ty)], value)
 
+    def whole(self, atom: f.Atom, row: int) -> str:
+        """The vector of a whole number, which may be that of the lane, plus something."""
+        first = splat(self.w, self.width, "i64", self.of_row(atom, row)[0])
+        if not self.varies(atom, BY_LANE):
+            return first
+        return self.w.let(f"add <{self.width} x i64> {first}, <{', '.join(f'i64 {i}' for i in range(self.width))}>")
+
     # ---- bindings
 
     def binds(self, binds: Sequence[f.Bind]) -> None:
@@ -229,6 +247,10 @@ class Lanes(Memory):
                     self.loop(bind.vars, loop)
                 case f.If() as branch:
                     self.branch(bind.vars, branch, rows)
+                case f.Op("index", (array, *at)) if isinstance(bind.vars[0].ty, f.Tup):
+                    self.cells[bind.vars[0].name] = [self.cell(array, at, row) for row in rows]
+                case f.TupGet(f.Var(name) as cell, k) if name in self.cells:
+                    self.field(bind.vars[0], cell, k)
                 case f.Op(_, args) if self.quick and bind.vars[0].name in self.how.guards:
                     self.parts[bind.vars[0].name] = [self.varied(args[-1], bind.vars[0], row) for row in rows]
                 case f.Op() as op if how & BY_LANE and bind.vars[0].ty != f.I64:
@@ -287,6 +309,11 @@ class Lanes(Memory):
         if is_function(op):
             operands = [self.in_lanes(a, row) for a in op.args]
             return function(self.w, op.op, num(var.ty), self.width, operands, self.e.unit.vector_bytes)
+        if op.op == "powi":
+            power = expect_type(int, expect_type(f.Const, op.args[1]).value)
+            return powi(self.w, num(var.ty), self.width, self.in_lanes(op.args[0], row), power)
+        if op.op != "index" and op.args[0].ty == f.I64:
+            return of_numbers(self.w, op.op, num(var.ty), self.width, [self.whole(a, row) for a in op.args])
         if op.op != "index":
             return vector(self.w, op.op, num(op.args[-1].ty), self.width, [self.in_lanes(a, row) for a in op.args])
         array = arrays.array_of(op.args[0].ty, self.e.value(op.args[0]))
@@ -295,6 +322,25 @@ class Lanes(Memory):
         if k + 1 == len(array.dims):
             return self.load(num(var.ty), at, array.size)
         return self.gather(num(var.ty), at, self.w.product(array.dims[k + 1 :]), array.size)
+
+    def cell(self, a: f.Atom, at: Sequence[f.Atom], row: int) -> Cell:
+        array = arrays.array_of(a.ty, self.e.value(a))
+        place = arrays.address(self.e, array, [self.of_row(i, row)[0] for i in at])
+        by_lane = [k for k, i in enumerate(at) if self.varies(i, BY_LANE)]
+        width = str(len(leaves(array.elem)))
+        return Cell(place, self.w.product([*array.dims[by_lane[0] + 1 :], width]) if by_lane else "0")
+
+    def field(self, var: f.Var, cell: f.Var, k: int) -> None:
+        """Reads a part of a tuple."""
+        before = f.Tup(expect_type(f.Tup, cell.ty).items[:k])
+        size = struct(cell.ty).align
+        found = [Cell(self.w.element(c.at, str(len(leaves(before))), size), c.stride) for c in self.cells[cell.name]]
+        if isinstance(var.ty, f.Tup):
+            self.cells[var.name] = found
+        elif self.varies(var, BY_LANE):
+            self.parts[var.name] = [self.gather(num(var.ty), c.at, c.stride, size) for c in found]
+        else:
+            self.parts[var.name] = [self.w.let(f"load {SCALARS[num(var.ty)]}, ptr {c.at}, align {size}") for c in found]
 
     def addition(self, var: f.Var, op: f.Op) -> None:
         """Adds a number of each point to an array."""

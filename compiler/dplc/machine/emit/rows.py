@@ -3,7 +3,7 @@ without points, the Par tells it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from dpl.node import node
 
@@ -102,6 +102,34 @@ def row_of(atom: f.Atom, made: dict[f.Var, f.Op]) -> Row | None:
     if op is None or not isinstance(op.args[0].ty, f.Num):
         return None
     return Row(op.args[0].ty, op.args, (len(op.args),))
+
+
+def with_fields(binds: tuple[f.Bind, ...], pieces: dict[int, Row]) -> tuple[tuple[f.Bind, ...], dict[int, Row]]:
+    """The results that are tuples of numbers of one type by these numbers, and the bindings without such tuples."""
+    made = {bind.vars[0]: bind.rhs for bind in binds if isinstance(bind.rhs, f.TupMake)}
+    found = {k: items for k, row in pieces.items() if (items := fields(row.items[0], made))}
+    gone = {atom for k in found for atom in tuples(pieces[k].items[0], made)}
+    kept = tuple([bind for bind in binds if not (len(bind.vars) == 1 and bind.vars[0] in gone)])
+    if not gone.isdisjoint(used(f.Block(kept, ()))):
+        return binds, pieces
+    return kept, {k: Row(found[k][0].ty, found[k], ()) if k in found else row for k, row in pieces.items()}
+
+
+def fields(atom: f.Atom, made: dict[f.Var, f.TupMake]) -> tuple[f.Atom, ...]:
+    """The numbers in a tuple, if they are of one type."""
+    if not isinstance(atom, f.Var) or atom not in made:
+        return ()
+    parts = [fields(item, made) if isinstance(item.ty, f.Tup) else (item,) for item in made[atom].items]
+    items = tuple([item for part in parts for item in part]) if all(parts) else ()
+    return items if len({item.ty for item in items}) == 1 else ()
+
+
+def tuples(atom: f.Atom, made: dict[f.Var, f.TupMake]) -> Iterator[f.Var]:
+    """A tuple and the tuples in it."""
+    if isinstance(atom, f.Var) and atom in made:
+        yield atom
+        for item in made[atom].items:
+            yield from tuples(item, made)
 
 
 def as_array(atom: f.Atom, values: Values) -> Array:

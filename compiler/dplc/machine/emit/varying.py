@@ -18,7 +18,7 @@ the result is NaN, and is computed again.  What only guards ask for does not mat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dpl.node import node
 from dpl.prims.elementary import VECTORS
@@ -29,8 +29,9 @@ from dplc.flat.types import rank_of
 from dplc.flat.walk import names, rhs_mentions
 from dplc.machine.emit.least_values import with_least_values
 from dplc.machine.emit.row_sums import with_row_sums
-from dplc.machine.emit.rows import Row, in_pieces
-from dplc.machine.emit.vectors import ROWS
+from dplc.machine.emit.rows import Row, in_pieces, with_fields
+from dplc.machine.emit.vectors import COMPARISONS, ROWS
+from dplc.passes.simplify.fold import PRODUCTS
 from dplc.passes.simplify.purity import droppable
 
 UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
@@ -69,10 +70,28 @@ def is_function(rhs: f.Rhs) -> bool:
     return isinstance(rhs, f.Op) and rhs.op in VECTORS
 
 
+def is_cell(ty: f.Type) -> bool:
+    """True for tuples of floats of one type; they may be nested."""
+    return isinstance(ty, f.Tup) and len(found := set(numbers_in(ty))) == 1 and found <= {*FLOATS}
+
+
+def numbers_in(ty: f.Type) -> Iterator[f.Type]:
+    if isinstance(ty, f.Tup):
+        for item in ty.items:
+            yield from numbers_in(item)
+    else:
+        yield ty
+
+
 def selects(branch: f.If) -> bool:
     """True for a branch on arithmetic, which may be done where it is not asked for."""
     done = [bind.rhs for arm in (branch.then, branch.else_) for bind in arm.binds]
-    return all(selects(rhs) if isinstance(rhs, f.If) else isinstance(rhs, f.Op) and rhs.op in ROWS for rhs in done)
+    return all(selects(rhs) if isinstance(rhs, f.If) else isinstance(rhs, f.Op) and is_plain(rhs) for rhs in done)
+
+
+def is_plain(op: f.Op) -> bool:
+    """True for arithmetic that there is for vectors; powers only where they are products."""
+    return op.op in ROWS or (op.op == "powi" and isinstance(op.args[1], f.Const) and op.args[1].value in PRODUCTS)
 
 
 def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
@@ -90,7 +109,7 @@ def varying(par: f.Par) -> Varying | None:
         return None
     par = with_row_sums(par)
     binds, pieces = in_pieces(par)
-    binds = tuple(with_least_values(par, binds))
+    binds, pieces = with_fields(tuple(with_least_values(par, binds)), pieces)
     found = _Finder(par)
     if len(pieces) < sum(out.kind == "keep" for out in par.outs):
         return None
@@ -126,6 +145,7 @@ class _Finder:
         self.functions = False
         self.accs = {out.acc.name for out in par.outs if out.acc}
         self.kept: set[str] = set()  # arrays of what the steps of a loop keep, and tuples of these
+        self.cells: set[str] = set()  # tuples of numbers that are elements of arrays
         self.results = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.acc]
 
     def fits(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
@@ -148,16 +168,13 @@ class _Finder:
             if how or not (self.accs | self.kept).isdisjoint(rhs_mentions(bind.rhs)):
                 self.bind(bind, how)
         for x in block.results:
-            if isinstance(x, f.Var) and x.name in self.numbers:
+            if self.is_number(x):
                 raise _Misfit
 
     def bind(self, bind: f.Bind, how: int) -> None:
         match bind.rhs:
-            case f.Par() as par:
-                self.sum(bind, par)
-                return
-            case f.For() as loop:
-                self.loop(bind, loop)
+            case f.Par() | f.For() as loop:
+                self.sum(bind, loop) if isinstance(loop, f.Par) else self.loop(bind, loop)
                 return
             case f.Op("drop", (f.Var(name),)) if name in self.kept:
                 return
@@ -170,6 +187,10 @@ class _Finder:
                 self.kept.add(bind.vars[0].name)
             case f.TupGet(f.Var(name)) if name in self.kept:
                 fits, how = True, BY_LANE
+            case f.Op("index", (array, *at)) if is_cell(bind.vars[0].ty):
+                fits = not self.of(array) and rank_of(array.ty) == len(at) and self.cell(bind.vars[0], at)
+            case f.TupGet(f.Var(name)) if name in self.cells:
+                fits = self.field(bind.vars[0], name)
             case f.If() as branch:
                 fits = self.branch(bind, branch)
             case f.Op() as op if droppable(op) and len(bind.vars) == 1 and self.kept.isdisjoint(names(op.args)):
@@ -191,7 +212,7 @@ class _Finder:
         if value.ty == f.F64:
             self.lanes = 8
         fits = value.ty in FLOATS and not self.of_all(dims) and rank_of(op.args[0].ty) == len(at)
-        return fits and len(by_lane) < 2 and all(isinstance(i, f.Var) and i.name in self.numbers for i in by_lane)
+        return fits and len(by_lane) < 2 and all(map(self.is_number, by_lane))
 
     def note_nan(self, var: f.Var, op: f.Op) -> None:
         """Notes what an operation does with a NaN that a guard should have stopped."""
@@ -238,17 +259,26 @@ class _Finder:
         """True if an operation on what varies by lanes can be written."""
         if var.ty == f.I64:
             return self.number(var, op)
-        if any(isinstance(a, f.Var) and a.name in self.numbers for a in op.args) and op.op != "index":
-            return False
-        match op:
-            case f.Op("index", (array, *at)):
-                whole = rank_of(array.ty) == len(at) and var.ty in FLOATS
-                fits = whole and not self.of(array) and self.places(at)
-            case _:
-                fits = (op.op in ROWS or is_function(op)) and var.ty in (*FLOATS, f.BOOL) and not rank_of(var.ty)
+        if op.op != "index" and any(map(self.is_number, op.args)):
+            fits = self.of_number(var, op)
+        elif op.op == "index":
+            array, *at = op.args
+            fits = rank_of(array.ty) == len(at) and var.ty in FLOATS and not self.of(array) and self.places(at)
+        else:
+            known = op.op not in COMPARISONS or op.args[0].ty in FLOATS
+            fits = (is_plain(op) or is_function(op)) and var.ty in (*FLOATS, f.BOOL) and known
         if var.ty == f.F64:
             self.lanes = 8
         return fits
+
+    def of_number(self, var: f.Var, op: f.Op) -> bool:
+        """True for comparisons of the lanes' numbers with each other or with what is alike in all lanes, and for a
+        conversion to a float."""
+        compared = op.op in COMPARISONS and all(self.is_number(a) or not self.of(a) & BY_LANE for a in op.args)
+        return compared or (op.op == "cast" and var.ty in FLOATS)
+
+    def is_number(self, atom: f.Atom) -> bool:
+        return isinstance(atom, f.Var) and atom.name in self.numbers
 
     def places(self, at: Sequence[f.Atom]) -> bool:
         """True if lanes can read at these indices, of which one is the number of the lane plus something."""
@@ -256,6 +286,22 @@ class _Finder:
         if not by_lane[-1] and self.step is not None and not self.step.isdisjoint(names(at)):
             self.gathered += 1
         return sum(map(bool, by_lane)) == 1
+
+    def cell(self, var: f.Var, at: Sequence[f.Atom]) -> bool:
+        """True if points can read a tuple at these indices, of which at most one varies by lanes."""
+        self.cells.add(var.name)
+        by_lane = [i for i in at if self.of(i) & BY_LANE]
+        return len(by_lane) < 2 and all(map(self.is_number, by_lane))
+
+    def field(self, var: f.Var, cell: str) -> bool:
+        """Notes the part of a tuple; numbers of several lanes do not lie side by side."""
+        if isinstance(var.ty, f.Tup):
+            self.cells.add(var.name)
+        elif self.step is not None and cell in self.step and self.how[cell] & BY_LANE:
+            self.gathered += 1
+        if var.ty == f.F64:
+            self.lanes = 8
+        return True
 
     def of_all(self, atoms: Sequence[f.Atom]) -> int:
         found = UNIFORM

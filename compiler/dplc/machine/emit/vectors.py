@@ -18,7 +18,7 @@ PLAIN = {"add": "fadd", "acc_add": "fadd", "sub": "fsub", "mul": "fmul", "div": 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 LOGIC = ("and", "or", "not")
 INTRINSICS = {name: row.llvm for name, row in TABLE.items() if row.llvm.startswith("llvm.")}
-ROWS = frozenset((*PLAIN, *COMPARISONS, *LOGIC, *INTRINSICS, "neg", "max", "min", "relu", "select"))
+ROWS = frozenset((*PLAIN, *COMPARISONS, *LOGIC, *INTRINSICS, "neg", "max", "min", "relu", "select", "clip", "sign"))
 
 
 def vector_type(ty: str, lanes: int) -> str:
@@ -46,10 +46,48 @@ def vector(w: Writer, row: str, ty: str, lanes: int, args: list[str]) -> str:
             return w.let(f"select {flags} {above}, {t} {args[0]}, {t} zeroinitializer")
         case "select":
             return w.let(f"select {flags} {args[0]}, {t} {args[1]}, {t} {args[2]}")
+        case "clip":
+            upper = w.let(f"select {flags} {w.let(f'fcmp ogt {t} {args[0]}, {args[2]}')}, {t} {args[2]}, {t} {args[0]}")
+            below = w.let(f"fcmp olt {t} {args[0]}, {args[1]}")
+            return w.let(f"select {flags} {below}, {t} {args[1]}, {t} {upper}")
+        case "sign":
+            one, zero = f"splat ({SCALARS[ty]} 1.0)", "zeroinitializer"
+            nonzero = w.let(f"fcmp one {t} {args[0]}, {zero}")
+            unit = w.let(f"call {t} @llvm.copysign.v{lanes}{ty}({t} {one}, {t} {args[0]})")
+            step = w.let(f"select {flags} {nonzero}, {t} {unit}, {t} {zero}")
+            nan = w.let(f"fcmp uno {t} {args[0]}, {args[0]}")
+            return w.let(f"select {flags} {nan}, {t} {args[0]}, {t} {step}")
         case _:
             first = w.let(f"fcmp {'oge' if row == 'max' else 'ole'} {t} {args[0]}, {args[1]}")
             nan = w.let(f"fcmp uno {t} {args[0]}, {args[0]}")
             return w.let(f"select {flags} {w.let(f'or {flags} {first}, {nan}')}, {t} {args[0]}, {t} {args[1]}")
+
+
+def powi(w: Writer, ty: str, lanes: int, x: str, n: int) -> str:
+    """A power that is products, in double precision but for squares, as in `maths.py`."""
+    t, wide, one = vector_type(ty, lanes), vector_type("f64", lanes), "splat (double 1.0)"
+    if n == 2:
+        return w.let(f"fmul {t} {x}, {x}")
+    if ty != "f64":
+        x = w.let(f"fpext {t} {x} to {wide}")
+    square = w.let(f"fmul {wide} {x}, {x}") if n > 2 else ""
+    match n:
+        case -1:
+            made = w.let(f"fdiv {wide} {one}, {x}")
+        case 3 | 4:
+            made = w.let(f"fmul {wide} {square}, {x if n == 3 else square}")
+        case _:
+            made = x if n else one
+    return made if ty == "f64" else w.let(f"fptrunc {wide} {made} to {t}")
+
+
+def of_numbers(w: Writer, row: str, ty: str, lanes: int, args: list[str]) -> str:
+    """A comparison of whole numbers, or a conversion of one to a float of type `ty`."""
+    whole, wide = f"<{lanes} x i64>", vector_type("f64", lanes)
+    if row != "cast":
+        return w.let(f"icmp {'' if row in ('eq', 'ne') else 's'}{row} {whole} {args[0]}, {args[1]}")
+    made = w.let(f"sitofp {whole} {args[0]} to {wide}")
+    return made if ty == "f64" else w.let(f"fptrunc {wide} {made} to {vector_type(ty, lanes)}")
 
 
 def function(w: Writer, name: str, ty: str, lanes: int, args: Sequence[str], machine: int) -> str:

@@ -36,14 +36,19 @@ def interchanged(
 ) -> tuple[set[int], list[f.Bind]]:  # fmt: skip
     """The numbers of the accumulators of a nest that are added to in other nests, and these.  Accumulators of a nest
     around this one are `shared`."""
-    done, made = set[int](), list[f.Bind]()
+    groups: list[list[_Interchange]] = []
     for k, var in enumerate(bind.vars):
         try:
-            made += _Interchange(par, k, affine).write(var, supply, shared)
+            one = _Interchange(par, k, affine, var)
         except Unfit:
             continue
-        done.add(k)
-    return done, made
+        group = next((group for group in groups if group[0].is_like(one)), None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    made = [bind for group in groups for bind in group[0].write(group[1:], supply, shared)]
+    return {one.number for group in groups for one in group}, made
 
 
 @node
@@ -57,7 +62,8 @@ class Step:
 class _Interchange:
     """An accumulator of a nest: the loops that tell its places, those that are `summed`, and what both need."""
 
-    def __init__(self, par: f.Par, k: int, affine: Affine) -> None:
+    def __init__(self, par: f.Par, k: int, affine: Affine, var: f.Var) -> None:
+        self.number, self.var = k, var
         chain = handed_down(par, k)
         if chain is None:
             raise Unfit
@@ -125,66 +131,82 @@ class _Interchange:
         summed = {loop.index.name for loop in self.summed}
         return summed.isdisjoint(last) and not told.isdisjoint(last) and any(summed & at for at in before)
 
+    def is_like(self, other: _Interchange) -> bool:
+        """True if one nest can have both sums, and computes something of both once."""
+        alike = self.placed == other.placed and self.summed == other.summed
+        return alike and not self.computed().isdisjoint(other.computed())
+
+    def computed(self) -> set[str]:
+        """The names of what needs arithmetic."""
+        found = [step.bind for step in self.needed if not (isinstance(op := step.bind.rhs, f.Op) and op.op == "index")]
+        return {bind.vars[0].name for bind in found}
+
     # ---- the code
 
-    def write(self, var: f.Var, supply: f.Supply, shared: Collection[str]) -> list[f.Bind]:
-        """The bindings of the accumulator after the nest, whose sums are kept if each is the only one at its place."""
-        levels = self.levels()
-        zeros = tuple([f.Const(0.0, op.args[1].ty) for op in self.ops])
-        sums = self.sums(levels[1:], self.summed, zeros, supply)
-        acc = self.out.acc
-        assert acc is not None and self.out.target is not None
-        body = [*levels[0], sums]
-        for op, total in zip(self.ops, sums.vars, strict=True):
-            after = f.Var(supply.fresh(acc.name), acc.ty)
-            body.append(f.Bind((after,), replace(op, args=(acc, total, *op.args[2:]))))
-            acc = after
+    def write(self, others: list[_Interchange], supply: f.Supply, shared: Collection[str]) -> list[f.Bind]:
+        """The bindings of the accumulators of this and others like it after the nest; their sums are kept if each is
+        the only one at its place."""
+        ones = [self, *others]
+        levels = self.levels({step.bind.vars[0].name for one in ones for step in one.needed})
+        ops = [op for one in ones for op in one.ops]
+        sums = self.sums(levels[1:], self.summed, tuple([f.Const(0.0, op.args[1].ty) for op in ops]), ops, supply)
+        totals, body, accs = iter(sums.vars), [*levels[0], sums], list[f.Atom]()
+        for one in ones:
+            acc = one.out.acc
+            assert acc is not None
+            for op in one.ops:
+                after = f.Var(supply.fresh(acc.name), acc.ty)
+                body.append(f.Bind((after,), replace(op, args=(acc, next(totals), *op.args[2:]))))
+                acc = after
+            accs.append(acc)
         space = tuple([(loop.index, loop.count) for loop in self.placed])
-        nest = f.Par(space, f.Block(tuple(body), (acc,)), (self.out,))
-        (one,) = Copier(supply, {}).binds((f.Bind((var,), nest),))
-        made = kept_at_own(one, expect_type(f.Par, one.rhs), self.affine, supply, shared)
-        return self.where_summed(var, made or [one], supply)
+        nest = f.Par(space, f.Block(tuple(body), tuple(accs)), tuple([one.out for one in ones]))
+        (made,) = Copier(supply, {}).binds((f.Bind(tuple([one.var for one in ones]), nest),))
+        kept = kept_at_own(made, expect_type(f.Par, made.rhs), self.affine, supply, shared)
+        return self.where_summed(ones, kept or [made], supply)
 
-    def levels(self) -> list[list[f.Bind]]:
+    def levels(self, needed: set[str]) -> list[list[f.Bind]]:
         """What is needed, in the outermost loop that has all that it depends on: in the points of a place, or in one of
         the loops of the sums."""
         depth = {loop.index.name: number for number, loop in enumerate(self.summed, 1)}
         levels: list[list[f.Bind]] = [[] for _ in range(len(depth) + 1)]
-        for step in self.needed:
-            level = max((depth.get(name, 0) for name in rhs_mentions(step.bind.rhs)), default=0)
-            depth |= dict.fromkeys([var.name for var in step.bind.vars], level)
-            levels[level].append(step.bind)
+        for bind in (step.bind for step in self.steps if step.bind.vars and step.bind.vars[0].name in needed):
+            level = max((depth.get(name, 0) for name in rhs_mentions(bind.rhs)), default=0)
+            depth |= dict.fromkeys([var.name for var in bind.vars], level)
+            levels[level].append(bind)
         return levels
 
     def sums(
-        self, levels: list[list[f.Bind]], loops: list[Loop], starts: tuple[f.Atom, ...], supply: f.Supply
+        self, levels: list[list[f.Bind]], loops: list[Loop], starts: tuple[f.Atom, ...], ops: list[f.Op],
+        supply: f.Supply,
     ) -> f.Bind:  # fmt: skip
-        """Loops that sum, with what is in each of them."""
+        """Loops that sum what operations add, with what is in each of them."""
 
         def fresh() -> tuple[f.Var, ...]:
             return tuple([f.Var(supply.fresh("sum"), start.ty) for start in starts])
 
         (level, *inner), (loop, *others), state = levels, loops, fresh()
         if others:
-            last = self.sums(inner, others, state, supply)
+            last = self.sums(inner, others, state, ops, supply)
             block = f.Block((*level, last), last.vars)
         else:
-            after, added = fresh(), zip(state, [op.args[1] for op in self.ops], strict=True)
+            after, added = fresh(), zip(state, [op.args[1] for op in ops], strict=True)
             adds = [f.Bind((var,), f.Op("acc_add", pair)) for var, pair in zip(after, added, strict=True)]
             block = f.Block((*level, *adds), after)
         return f.Bind(fresh(), f.For(loop.index, loop.count, state, starts, block))
 
-    def where_summed(self, var: f.Var, nest: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
+    def where_summed(self, ones: list[_Interchange], nest: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
         """The nest where the sums have points."""
         counts = [loop.count for loop in self.summed if loop.count == integer(0) or not natural(loop.count)]
-        *before, one = nest
+        variables = tuple([one.var for one in ones])
+        *before, last = nest
         if not counts:
-            return [*before, f.Bind((var,), one.rhs)]
+            return [*before, f.Bind(variables, last.rhs)]
         b = Builder(supply)
         some = reduce(lambda a, c: b.op("and", (a, c)), [b.op("gt", (count, integer(0))) for count in counts])
-        assert self.out.target is not None
-        arms = f.Block(tuple(nest), one.vars), f.Block((), (self.out.target,))
-        return [*block_of(b.binds, ()).binds, f.Bind((var,), f.If(some, *arms))]
+        targets = [one.out.target for one in ones if one.out.target is not None]
+        arms = f.Block(tuple(nest), last.vars), f.Block((), tuple(targets))
+        return [*block_of(b.binds, ()).binds, f.Bind(variables, f.If(some, *arms))]
 
 
 def composed(levels: Iterable[tuple[f.Par, Iterable[int]]]) -> list[Step]:

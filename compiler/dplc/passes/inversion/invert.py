@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from dpl.node import replace
+from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum
@@ -169,17 +169,20 @@ class _Inverter:
         if not any(one.pays() for parts in sums.values() for one in parts):
             return set(), []
         b = Builder(self.supply)
+        written: dict[int, f.Atom] = {}  # by the identity of what is gathered
+        for group in together([one for parts in sums.values() for one in parts]):
+            written.update(zip(map(id, group), group[0].write(b, group[1:]), strict=True))
+        renamed: dict[str, f.Var] = {}
         for k, parts in sums.items():
             var, target = bind.vars[k], par.outs[k].target
-            made = [one.write(b) for one in parts]
+            made = [written[id(one)] for one in parts]
             assert target is not None
             total = b.one(f.Op("acc_add", (target, made[0])), var.ty) if isinstance(target, f.Var) else made[0]
             for one in made[1:]:
                 total = b.one(f.Op("acc_add", (total, one)), var.ty)
-            last = b.binds[-1]
-            assert isinstance(last, f.Bind)
-            b.binds[-1] = f.Bind((var,), last.rhs)
-        return set(sums), list(block_of(b.binds, ()).binds)
+            renamed[expect_type(f.Var, total).name] = var
+        binds = block_of(b.binds, ()).binds
+        return set(sums), [f.Bind(tuple([renamed.get(v.name, v) for v in one.vars]), one.rhs) for one in binds]
 
 
 def without(bind: f.Bind, gone: set[int]) -> f.Bind:
@@ -232,9 +235,31 @@ def gathered(points: Points, k: int) -> list[Gathered]:
         return []
 
 
+@node
+class Term:
+    """What is added at a site, with the arrays that it reads as they are prepared."""
+
+    site: Site
+    reads: list[Read]
+
+
+def together(parts: list[Gathered]) -> list[list[Gathered]]:
+    """In groups: sums over the same loops, at the same places, that have some of their arithmetic in common."""
+    groups: list[list[Gathered]] = []
+    for one in parts:
+        group = next((group for group in groups if group[0].is_like(one)), None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    return groups
+
+
 class Gathered:
     """All that is added to an accumulator, as sums at its places.  `moved` are the indices that do not follow from the
     place alone; `most` is the greatest constant at the place of an index."""
+
+    b: Builder  # while the sums are written
 
     def __init__(self, affine: Affine, sites: list[Site]) -> None:
         self.affine = affine
@@ -268,11 +293,22 @@ class Gathered:
         every_loop = set(site.loops)
         return bool(site.summed) and not any(every_loop <= read.apart() for read in site.reads)
 
+    def is_like(self, other: Gathered) -> bool:
+        """True if one nest can have both sums, and computes something of both once."""
+        if len(self.sites) + len(other.sites) > 2 or self.moved or other.moved or self.solved != other.solved:
+            return False
+        (one,), (two,) = self.sites, other.sites
+        if [loop.index for loop in one.summed] != [loop.index for loop in two.summed]:
+            return False
+        return not {var.name for var, _ in one.code}.isdisjoint(var.name for var, _ in two.code)
+
     # ---- the code
 
-    def write(self, b: Builder) -> f.Atom:
-        """Writes the sums at all places."""
-        self.b = b
+    def write(self, b: Builder, others: Sequence[Gathered] = ()) -> list[f.Atom]:
+        """Writes the sums at all places, beside others that are like these."""
+        ones = [self, *others]
+        for one in ones:
+            one.b = b
         self.copies: dict[object, f.Var] = {}  # arrays that were padded or turned
         self.atoms: dict[object, f.Atom] = {}
         space = []
@@ -281,15 +317,17 @@ class Gathered:
             place = b.var("place", f.I64)
             self.atoms[index] = place
             space.append((place, self.extent(index)))
-        reads = [[self.prepared(read) for read in site.reads] for site in self.sites]
+        sites = [site for one in ones for site in one.sites]
+        terms = [Term(site, [self.prepared(read) for read in site.reads]) for site in sites]
         with b.inside() as binds:
-            total: f.Atom = f.Const(0.0, self.type)
-            for site, given in zip(self.sites, reads, strict=True):
-                total = self.sum(site, site.summed, given, total)
-        body = block_of(binds, (total,))
-        array = f.Arr(self.type, len(space))
-        made = b.one(f.Par(tuple(space), body, (f.Out("keep"),)), array, "sums")
-        return self.enlarged(made, [count for _, count in space])
+            totals: list[f.Atom] = [f.Const(0.0, one.type) for one in ones]
+            for some in [terms] if others else [[term] for term in terms]:
+                totals = self.sums(some, some[0].site.summed, totals)
+        body = block_of(binds, totals)
+        arrays = [f.Arr(one.type, len(space)) for one in ones]
+        made = b.bind(f.Par(tuple(space), body, (f.Out("keep"),) * len(ones)), arrays, "sums")
+        counts = [count for _, count in space]
+        return [one.enlarged(sums, counts) for one, sums in zip(ones, made, strict=True)]
 
     def pad(self, index: str) -> f.Atom:
         """The most that is added to an index at its place."""
@@ -354,26 +392,36 @@ class Gathered:
         space = tuple(zip(indices, counts, strict=True))
         return b.one(f.Par(space, block_of(binds, (x,)), (f.Out("keep"),)), array.ty, "turned")
 
-    def sum(self, site: Site, loops: list[Loop], reads: list[Read], start: f.Atom) -> f.Atom:
-        """The sum over these loops, in order."""
+    def sums(self, terms: list[Term], loops: list[Loop], starts: list[f.Atom]) -> list[f.Atom]:
+        """The sums of some terms over these loops, in order."""
         b = self.b
         if not loops:
-            return b.op("acc_add", (start, self.value(site, reads)))
-        (loop, *rest), state = loops, b.var("sum", start.ty)
+            done: dict[object, f.Atom] = {}
+            return [b.op("acc_add", (start, self.value(term, done)))
+                    for start, term in zip(starts, terms, strict=True)]  # fmt: skip
+        (loop, *rest), states = loops, [b.var("sum", start.ty) for start in starts]
         index = b.var(loop.index.name, f.I64)
         self.atoms[loop.index.name] = index
         with b.inside() as binds:
-            after = self.sum(site, rest, reads, state)
-        return b.one(f.For(index, loop.count, (state,), (start,), block_of(binds, (after,))), start.ty, "sum")
+            after = self.sums(terms, rest, [*states])
+        made = f.For(index, loop.count, tuple(states), tuple(starts), block_of(binds, after))
+        return [*b.bind(made, [start.ty for start in starts], "sum")]
 
-    def value(self, site: Site, reads: list[Read]) -> f.Atom:
-        b, known = self.b, dict[str, f.Atom]()
-        for before, read in zip(site.reads, reads, strict=True):
+    def value(self, term: Term, done: dict[object, f.Atom]) -> f.Atom:
+        """What is added; `done` has what was computed for other terms."""
+        site, known = term.site, dict[str, f.Atom]()
+
+        def once(var: f.Var, op: f.Op) -> None:
+            if op not in done:
+                done[op] = self.b.one(op, var.ty, var.name)
+            known[var.name] = done[op]
+
+        for before, read in zip(site.reads, term.reads, strict=True):
             at = [self.index(site, total) for total in read.at]
-            known[before.var.name] = b.op("index", (read.array, *at), unchecked=True)
+            once(before.var, f.Op("index", (read.array, *at), (("unchecked", True),)))
         for var, op in site.code:
             args = [known.get(a.name, a) if isinstance(a, f.Var) else a for a in op.args]
-            known[var.name] = b.one(replace(op, args=tuple(args)), var.ty, var.name)
+            once(var, replace(op, args=tuple(args)))
         value = site.added.value
         return known.get(value.name, value) if isinstance(value, f.Var) else value
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from dpl.node import replace
+from dpl.node import field, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-from dplc.flat.walk import every, mentions, with_binds, with_inner
+from dplc.flat.walk import every, mentions, rhs_mentions, with_binds, with_inner
 from dplc.passes.simplify.purity import droppable, natural
 
 
@@ -26,6 +26,24 @@ def added_directly(body: f.Block, supply: f.Supply) -> f.Block:
     if not any(out.acc for bind in every(body) if isinstance(bind.rhs, f.Par) for out in bind.rhs.outs):
         return body
     return _Rows(body, supply).block(body, set())
+
+
+@record
+class _Row:
+    """An array of a Par's results: that of out number `k`, `length` long if it is longer than the Par."""
+
+    par: _Made
+    k: int
+    length: f.Atom | None = None
+
+
+@record
+class _Made:
+    """A Par that makes rows, the bindings of which go, and what its outs are added to."""
+
+    par: f.Par
+    gone: list[str]
+    added: dict[int, tuple[f.Var, f.Op, f.Var, f.Atom | None]] = field(default_factory=dict)
 
 
 class _Rows:
@@ -38,19 +56,33 @@ class _Rows:
     def block(self, block: f.Block, accs: set[str]) -> f.Block:
         """The block; `accs` are the accumulators of the Par around it."""
         binds: dict[str, f.Bind] = {}  # by the name of the first variable
-        rows: dict[str, f.Par] = {}
+        rows: dict[str, _Row] = {}
+        waiting: dict[str, _Made] = {}  # for additions of other outs, by the names of sums
         for number, bind in enumerate(block.binds):
             name = bind.vars[0].name if bind.vars else f"{number}"
             bind = self.inside(bind, accs)
+            for read in [read for read in rhs_mentions(bind.rhs) if read in waiting]:
+                waiting[read].gone.clear()  # a sum is used before all are there
             match bind.rhs:
                 case f.Par() as par if self.is_row(bind, par):
-                    rows[name] = par
+                    made = _Made(par, [name])
+                    rows.update({var.name: _Row(made, k) for k, var in enumerate(bind.vars)})
+                case f.Op("acc_extend", (f.Var(short), length)) if short in rows and self.uses[name] == 1:
+                    rows[name] = replace(rows[short], length=length)
+                    rows[short].par.gone.append(name)
                 case f.Op() as op if (added := addition(op, accs)) is not None:
                     accs.add(name)
-                    acc, row = added
-                    if row.name in rows:
-                        del binds[row.name]
-                        bind = f.Bind(bind.vars, self.adding(rows[row.name], op, acc))
+                    acc, term = added
+                    if term.name in rows and (made := rows[term.name].par).gone:
+                        row = rows[term.name]
+                        made.added[row.k] = bind.vars[0], op, acc, row.length
+                        if len(made.added) == len(made.par.outs):
+                            for one in made.gone:
+                                del binds[one]
+                            bind = self.adding(made)
+                        else:
+                            waiting[name] = made
+                            made.gone.append(name)
                 case _:
                     pass
             binds[name] = bind
@@ -61,23 +93,29 @@ class _Rows:
         return with_inner(bind, lambda inner: self.block(inner, set(own)))
 
     def is_row(self, bind: f.Bind, par: f.Par) -> bool:
-        """True for an array of numbers, used once, whose points cannot fail."""
-        if [out.kind for out in par.outs] != ["keep"] or self.uses[bind.vars[0].name] != 1 or par.ordered:
+        """True for arrays of numbers, used once, whose points cannot fail."""
+        if par.ordered or any(out.kind != "keep" for out in par.outs) or any(self.uses[v.name] != 1 for v in bind.vars):
             return False
         counted = all(natural(n) or (isinstance(n, f.Var) and n.name in self.lengths) for _, n in par.space)
-        return counted and f.is_float(par.body.results[0].ty) and all(droppable(one.rhs) for one in par.body.binds)
+        numbers = bool(par.outs) and all(f.is_float(x.ty) for x in par.body.results)
+        return counted and numbers and all(droppable(one.rhs) for one in par.body.binds)
 
-    def adding(self, par: f.Par, op: f.Op, acc: f.Var) -> f.Par:
-        """The points of a row, which add to an accumulator."""
-        inner = f.Var(self.supply.fresh(acc.name), acc.ty)
-        after = f.Var(self.supply.fresh(acc.name), acc.ty)
-        places = tuple([index for index, _ in par.space])
-        dims, rank = tuple([count for _, count in par.space]), rank_of(acc.ty)
-        if op.op == "acc_index":
-            dims, places = op.args[2 : 2 + rank], (*op.args[2 + rank :], *places)
-        added = f.Op("acc_index", (inner, par.body.results[0], *dims, *places), (("rank", rank),), op.span)
-        body = f.Block((*par.body.binds, f.Bind((after,), added)), (after,))
-        return replace(par, body=body, outs=(f.Out("add", target=acc, acc=inner),))
+    def adding(self, made: _Made) -> f.Bind:
+        """The points of rows, which add to accumulators."""
+        par, variables, outs, binds, results = made.par, list[f.Var](), list[f.Out](), list[f.Bind](), list[f.Var]()
+        for k, (var, op, acc, length) in sorted(made.added.items()):
+            inner, after = (f.Var(self.supply.fresh(acc.name), acc.ty) for _ in range(2))
+            places, rank = tuple([index for index, _ in par.space]), rank_of(acc.ty)
+            dims = tuple([count for _, count in par.space]) if length is None else (length,)
+            if op.op == "acc_index":
+                dims, places = op.args[2 : 2 + rank], (*op.args[2 + rank :], *places)
+            args = (inner, par.body.results[k], *dims, *places)
+            binds.append(f.Bind((after,), f.Op("acc_index", args, (("rank", rank),), op.span)))
+            variables.append(var)
+            outs.append(f.Out("add", target=acc, acc=inner))
+            results.append(after)
+        body = f.Block((*par.body.binds, *binds), tuple(results))
+        return f.Bind(tuple(variables), replace(par, body=body, outs=tuple(outs)))
 
 
 def addition(op: f.Op, accs: Iterable[str]) -> tuple[f.Var, f.Var] | None:

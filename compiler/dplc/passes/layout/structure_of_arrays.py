@@ -1,0 +1,346 @@
+"""An array of tuples to which loops add -> an array for each number in the tuples.
+
+    c' = for k < m state (c = null) {               u', v' = for k < m state (u = null, v = null) {
+      z = acc_zeros c n                               u1 = acc_index u x n i
+      t = index z i                                   v1 = acc_index v y n i
+      e = update z (0.0, 0.0) i           =>          yield u1, v1 }
+      p = acc_add t.0 x                             c' = if is_null u' and is_null v' { null }
+      q = acc_add t.1 y                                  else { build j < n { (u'[j], v'[j]) } }
+      d = update e (p, q) i
+      yield d }
+
+The cotangent of an array of tuples or records is such an array.  What adds to arrays of numbers is an accumulator, so
+the loop has no order, can be turned into sums and needs no check of owners.  The parts begin as null and go on through
+the bindings that only add, in the block where they begin; there the array is made where something else reads it.  An
+array that is not null at the start of a loop stays as it is: taking it apart may cost more than the loop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeVar
+
+from dpl.node import node, record, replace
+
+from dplc.flat import term as f
+from dplc.flat.build import Builder, Bundle, Value, block_of
+from dplc.flat.types import elem_of, nothing, rank_of
+from dplc.flat.walk import (
+    blocks,
+    bound,
+    bound_inside,
+    mentions,
+    names,
+    rhs_mentions,
+    supply_for,
+    with_binds,
+    with_body,
+    with_branches,
+    with_inner,
+)
+from dplc.passes.simplify.fold import is_null, is_zero
+
+Item = TypeVar("Item")
+Atoms = tuple[f.Atom, ...]
+Path = tuple[int, ...]  # to a part of a tuple
+
+
+def structure_of_arrays(program: f.Program) -> f.Program:
+    found = [fn for fn in program.fns.values() if any(_of_numbers(var.ty) for var in bound(fn))]
+    if not found:
+        return program
+    parts = _Taken(supply_for(program))
+    return replace(program, fns=program.fns | {fn.name: with_body(fn, parts.block(fn.body)) for fn in found})
+
+
+def _of_numbers(ty: f.Type) -> bool:
+    """True for arrays of tuples of floats; the tuples may be nested."""
+    return isinstance(ty, f.Arr) and isinstance(ty.elem, f.Tup) and all(map(f.is_float, _leaves(ty.elem)))
+
+
+def _leaves(ty: f.Type) -> Iterator[f.Type]:
+    if isinstance(ty, f.Tup) and ty.items:
+        for item in ty.items:
+            yield from _leaves(item)
+    else:
+        yield ty
+
+
+@node
+class Parts:
+    """The arrays in place of an array of tuples, one for each number, and its dimensions, once an addition tells."""
+
+    arrays: Atoms
+    dims: Atoms = ()
+
+
+Link = tuple[f.Bind, f.Var, Parts]
+"""A binding with an accumulator in parts, the variable that the accumulator became, and these parts."""
+
+
+class _Taken:
+    """Takes the accumulators of a function apart."""
+
+    def __init__(self, supply: f.Supply) -> None:
+        self.supply = supply
+
+    def block(self, block: f.Block) -> f.Block:
+        block = with_binds(block, [with_inner(bind, self.block) for bind in block.binds])
+        if not any(_begins(bind) for bind in block.binds):
+            return block
+        b, uses = Builder(self.supply), Counter(mentions(block))
+        live: dict[f.Var, Parts] = {}
+        for bind in block.binds:
+            read, after = Counter(rhs_mentions(bind.rhs)), bind
+            for var in [var for var in live if var.name in read]:
+                parts = live.pop(var)
+                link = self.link(after, var, parts) if read[var.name] == uses[var.name] else None
+                if link is None:
+                    whole(b, var, parts)
+                else:
+                    after, last, live[last] = link
+            for state, last in _begins(bind):
+                link = self.loop(after, state, Parts(_nulls(state.ty)))
+                if link is not None and link[2].dims:
+                    after, _, live[last] = link
+            b.binds.append(after)
+        for var in [var for var in live if var in block.results]:
+            whole(b, var, live[var])
+        return block_of(b.binds, block.results)
+
+    # ---- links: each is None if something other than additions happens to the accumulator ----
+
+    def link(self, bind: f.Bind, now: f.Var, parts: Parts) -> Link | None:
+        """A loop or branch that takes the accumulator `now`, and mentions it in no other way."""
+        match bind.rhs:
+            case f.For() as loop if loop.inits.count(now) == 1:
+                return self.loop(bind, loop.state[loop.inits.index(now)], parts)
+            case f.If() | f.Switch():
+                return self.branch(bind, now, parts)
+            case _:
+                return None
+
+    def loop(self, bind: f.Bind, state: f.Var, before: Parts) -> Link | None:
+        """A loop whose state `state` is the accumulator."""
+        loop = bind.rhs
+        assert isinstance(loop, f.For)
+        k, width = loop.state.index(state), len(loop.state)
+        inside, last = self.fresh(before), self.fresh(before)
+        found = self.follow(loop.body, state, k, Parts(inside, before.dims))
+        if found is None:
+            return None
+        binds, after = found
+        results = loop.body.results
+        body = f.Block(tuple(binds), (*_but(results[:width], k), *after.arrays, *results[width:]))
+        states, inits = (*_but(loop.state, k), *inside), (*_but(loop.inits, k), *before.arrays)
+        made = replace(loop, state=states, inits=inits, body=body)
+        vars_ = (*_but(bind.vars[:width], k), *last, *bind.vars[width:])
+        return self.known_outside(loop, (f.Bind(vars_, made), bind.vars[k], Parts(last, after.dims)))
+
+    def branch(self, bind: f.Bind, now: f.Var, before: Parts) -> Link | None:
+        """A branch whose arms hand the accumulator on."""
+        arms = blocks(bind.rhs)
+        for k, var in enumerate(bind.vars):
+            if var.ty != now.ty:
+                continue
+            found = [self.follow(arm, now, k, before) for arm in arms]
+            done = [one for one in found if one is not None]
+            if len(done) == len(arms):
+                bodies = [f.Block(tuple(binds), (*_but(arm.results, k), *after.arrays))
+                          for arm, (binds, after) in zip(arms, done, strict=True)]  # fmt: skip
+                last = self.fresh(before)
+                dims = next((after.dims for _, after in done if after.dims), before.dims)
+                made = f.Bind((*_but(bind.vars, k), *last), with_branches(bind.rhs, bodies))
+                return self.known_outside(bind.rhs, (made, var, Parts(last, dims)))
+        return None
+
+    def known_outside(self, rhs: f.Rhs, link: Link) -> Link | None:
+        """The link, if the dimensions are known before the binding."""
+        return link if {var.name for var in bound_inside(rhs)}.isdisjoint(names(link[2].dims)) else None
+
+    def fresh(self, parts: Parts) -> tuple[f.Var, ...]:
+        return tuple([f.Var(self.supply.fresh("c"), array.ty) for array in parts.arrays])
+
+    def follow(self, block: f.Block, now: f.Var, at: int, parts: Parts) -> tuple[list[f.Bind], Parts] | None:
+        """The bindings of a block that takes the accumulator `now` and gives it as result number `at`."""
+        walk = _Walk(self, block, now, parts)
+        if not all(map(walk.step, block.binds)):
+            return None
+        return walk.finish(block, at)
+
+
+@record
+class _Element:
+    """An element that is taken out of an accumulator, `value`, and is added to."""
+
+    value: f.Var
+    at: Atoms
+
+
+class _Walk:
+    """Goes through a block along an accumulator.  `left` counts the uses of the variable that holds it now.  `paths`
+    are the parts of the element that is taken out, `held` the variables that held the accumulator, `gone` the variables
+    that are no longer bound."""
+
+    def __init__(self, taken: _Taken, block: f.Block, now: f.Var, parts: Parts) -> None:
+        self.taken, self.parts = taken, parts
+        self.uses = Counter(mentions(block))
+        self.defs = {bind.vars[0].name: bind.rhs for bind in block.binds if len(bind.vars) == 1}
+        self.binds: list[f.Bind] = []
+        self.gone: set[str] = set()
+        self.held: set[str] = set()
+        self.unread: Counter[str] = Counter()  # mentions in bindings that go
+        self.element: _Element | None = None
+        self.paths: dict[str, Path] = {}
+        self.goes_on(now)
+
+    def goes_on(self, now: f.Var) -> None:
+        self.now, self.left = now, self.uses[now.name]
+        self.held.add(now.name)
+
+    def step(self, bind: f.Bind) -> bool:
+        """Takes the next binding; False if the accumulator is used in another way."""
+        if isinstance(get := bind.rhs, f.TupGet) and isinstance(get.tup, f.Var) and get.tup.name in self.paths:
+            self.paths[bind.vars[0].name] = (*self.paths[get.tup.name], get.index)
+            return self.goes(bind)
+        read = Counter(rhs_mentions(bind.rhs))[self.now.name]
+        self.left -= read
+        match bind.rhs:
+            case _ if not read:
+                self.binds.append(bind)
+                return True
+            case f.Op("index", (first, *at)) if first == self.now and len(at) == rank_of(first.ty) and not self.element:
+                self.element = _Element(bind.vars[0], tuple(at))
+                self.paths[bind.vars[0].name] = ()
+                return self.goes(bind)
+            case _ if self.left:
+                return False
+            case f.Op("acc_zeros", (_, *dims)):
+                self.parts = replace(self.parts, dims=self.parts.dims or tuple(dims))
+                self.goes_on(bind.vars[0])
+                return self.goes(bind)
+            case f.Op("update", (first, value, *at)) if first == self.now != value:
+                return self.update(bind, value, tuple(at))
+            case _:
+                link = self.taken.link(bind, self.now, self.parts)
+                if link is None:
+                    return False
+                made, now, self.parts = link
+                self.binds.append(made)
+                self.goes_on(now)
+                return True
+
+    def goes(self, bind: f.Bind) -> bool:
+        self.gone.add(bind.vars[0].name)
+        self.unread.update(rhs_mentions(bind.rhs))
+        return True
+
+    def update(self, bind: f.Bind, value: f.Atom, at: Atoms) -> bool:
+        """An element becomes zero while it is taken out, or comes back with what is added to it."""
+        if self.element is None or self.element.at != at:
+            return False
+        self.goes_on(bind.vars[0])
+        if self.is_zero(value):
+            return self.goes(bind)
+        added = self.added(value, self.element.value.ty, ())
+        if added is None or not self.parts.dims:
+            return False
+        self.goes(bind)
+        arrays = list(self.parts.arrays)
+        for k, term in enumerate(added):
+            if term is not None:
+                op = f.Op("acc_index", (arrays[k], term, *self.parts.dims, *at), (("rank", len(at)),))
+                arrays[k] = after = f.Var(self.taken.supply.fresh("c"), arrays[k].ty)
+                self.binds.append(f.Bind((after,), op))
+        self.parts = replace(self.parts, arrays=tuple(arrays))
+        self.element = None
+        return True
+
+    def is_zero(self, value: f.Atom) -> bool:
+        if not isinstance(value, f.Var):
+            return is_zero(value)
+        made = self.defs.get(value.name)
+        if not isinstance(made, f.TupMake) or not all(map(self.is_zero, made.items)):
+            return False
+        return self.uses[value.name] > 1 or self.goes(f.Bind((value,), made))
+
+    def added(self, value: f.Atom, ty: f.Type, path: Path) -> list[f.Atom | None] | None:
+        """What is added to each number of the element, in the tuple `value` with the sums; None if it has others."""
+        if not isinstance(value, f.Var):
+            return None
+        if self.paths.get(value.name) == path:
+            return [None for _ in _leaves(ty)]
+        match self.defs.get(value.name), ty:
+            case f.TupMake(items) as made, f.Tup(types):
+                both = enumerate(zip(items, types, strict=True))
+                inner = [self.added(item, one, (*path, i)) for i, (item, one) in both]
+                self.goes(f.Bind((value,), made))
+                return None if None in inner else [term for one in inner if one is not None for term in one]
+            case f.Op("acc_add", (f.Var(name), term)) as made, _ if self.paths.get(name) == path:
+                self.goes(f.Bind((value,), made))
+                self.unread.subtract(names((term,)))  # still read, by the addition
+                return [term]
+            case _:
+                return None
+
+    def finish(self, block: f.Block, at: int) -> tuple[list[f.Bind], Parts] | None:
+        """The bindings without those that go, if nothing else reads what they give."""
+        if block.results[at] != self.now or self.left != 1 or self.element:
+            return None
+        if any(self.uses[name] > self.unread[name] for name in self.gone - self.held):
+            return None
+        return [b for b in self.binds if len(b.vars) != 1 or b.vars[0].name not in self.gone], self.parts
+
+
+# ---- the whole array again ----
+
+
+def whole(b: Builder, var: f.Var, parts: Parts) -> None:
+    """Binds `var` to the array of tuples; it is null where all parts are."""
+    assert isinstance(var.ty, f.Arr)
+    arrays = [array for array in parts.arrays if not is_null(array)]
+    tests = [b.op("is_null", (array,)) for array in arrays]
+    none = tests[0]
+    for test in tests[1:]:
+        none = b.op("and", (none, test))
+    with b.inside() as binds:
+        there = [array if is_null(array) else b.op("acc_zeros", (array, *parts.dims)) for array in parts.arrays]
+        made = _elements(b, var.ty, there, parts.dims, ())
+    b.binds.append(f.Bind((var,), f.If(none, f.Block((), (f.Const(None, var.ty),)), block_of(binds, (made,)))))
+
+
+def _elements(b: Builder, ty: f.Arr, arrays: list[f.Atom], dims: Atoms, at: Atoms) -> f.Atom:
+    """The part of the whole array at some indices."""
+    if len(at) == ty.rank:
+        leaves = [nothing(elem_of(a.ty)) if is_null(a) else b.op("index", (a, *at), unchecked=True) for a in arrays]
+        return b.atom(_tuple(ty.elem, iter(leaves)))
+    index = b.var("i", f.I64)
+    with b.inside() as binds:
+        part = _elements(b, ty, arrays, dims, (*at, index))
+    rest = tuple(dims[len(at) + 1 :])
+    made = f.Build(index, dims[len(at)], block_of(binds, (part,)), inner=(rest,) if rest else ())
+    return b.one(made, replace(ty, rank=ty.rank - len(at)), "c")
+
+
+def _tuple(ty: f.Type, leaves: Iterator[f.Atom]) -> Value:
+    return Bundle(tuple([_tuple(item, leaves) for item in ty.items])) if isinstance(ty, f.Tup) else next(leaves)
+
+
+def _begins(bind: f.Bind) -> list[tuple[f.Var, f.Var]]:
+    """The states of a loop that are null at first and hold tuples of numbers, and what they become."""
+    match bind.rhs:
+        case f.For(_, _, states, inits):
+            both = zip(states, inits, bind.vars, strict=False)
+            return [(state, var) for state, init, var in both if is_null(init) and _of_numbers(state.ty)]
+        case _:
+            return []
+
+
+def _nulls(ty: f.Type) -> tuple[f.Const, ...]:
+    assert isinstance(ty, f.Arr)
+    return tuple([f.Const(None, f.Arr(leaf, ty.rank)) for leaf in _leaves(ty.elem)])
+
+
+def _but(items: tuple[Item, ...], k: int) -> tuple[Item, ...]:
+    return items[:k] + items[k + 1 :]
