@@ -70,6 +70,8 @@ def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
 
 
 def acc_zeros(e: BodyEmitter, op: f.Op) -> Values:
+    if e.is_ready(op.args[0]):
+        return e.value(op.args[0])
     return arrays.present(e, operand(e, op.args[0]), scalars(e, op.args[1:])).values
 
 

@@ -92,7 +92,7 @@ def _chain(
         if more_than_read[name] != link.mentions or any(uses[inner] != 1 for inner in link.inside):
             return None
         variables += [name, *link.inside]
-        dims = next((op.args[2 : 2 + op.attr("rank")] for op in link.changes if OPS[op.op].accumulates), dims)
+        dims = next((told for op in link.changes if (told := _dims_told(op))), dims)
         certain, name = certain or link.certain, link.after
     if not variables or uses[name] != 1 or after != f.Var(name, var.ty):
         return None
@@ -113,6 +113,15 @@ def _links(bind: f.Bind) -> Iterator[tuple[str, Link]]:
                 changes = [op for inner in every(loop.body) for name, op in _changes(inner.rhs) if name in held]
                 for name in names([loop.inits[chain.index]]):
                     yield name, Link(bind.vars[chain.index].name, chain.variables, tuple(changes), 1, chain.certain)
+        case f.Par(space, body, outs) if all(out.acc for out in outs):
+            state = [(out.acc, x) for out, x in zip(outs, body.results, strict=True) if out.acc]
+            for chain in chains_in(body, state, {index.name for index, _ in space}):
+                held = set(chain.variables)
+                changes = [op for inner in every(body) for name, op in _changes(inner.rhs) if name in held]
+                for name in names([target for out in outs[chain.index :][:1] if (target := out.target)]):
+                    yield name, Link(bind.vars[chain.index].name, chain.variables, tuple(changes), 1, chain.certain)
+        case f.Op("acc_zeros", (f.Var(name), *_)) as rhs:
+            yield name, Link(bind.vars[0].name, (), (rhs,), 1, False)
         case rhs:
             for name, op in _changes(rhs):
                 yield name, Link(bind.vars[0].name, (), (op,), 1, True)
@@ -146,6 +155,13 @@ def _branch(arm: f.Block, end: str) -> tuple[str, Link | None]:
         changes += link.changes
         certain, name, last = certain or link.certain, earlier, link
     return name, Link(end, tuple(inside), tuple(changes), last.mentions, certain)
+
+
+def _dims_told(op: f.Op) -> tuple[f.Atom, ...]:
+    """The lengths of an array that an operation makes if it is null."""
+    if op.op == "acc_zeros":
+        return op.args[1:]
+    return op.args[2 : 2 + op.attr("rank")] if OPS[op.op].accumulates else ()
 
 
 def _changes(rhs: f.Rhs) -> list[tuple[str, f.Op]]:

@@ -263,6 +263,8 @@ class Lanes(Memory):
         match bind.rhs:
             case f.Op("acc_index", (f.Var(name), *_)) as op if name in self.how.accs:
                 self.addition(bind.vars[0], op)
+            case f.Op("acc_zeros", (f.Var(name) as acc, *_)) if name in self.how.accs:
+                self.e.define(bind.vars, self.e.value(acc))
             case f.For() as loop if self.how.adds(loop):
                 self.loop(bind.vars, loop)
             case f.Op("index", (f.Var(name), step)) if name in self.rooms:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dpl.node import node
+from dpl.node import node, replace
 from dpl.prims.elementary import VECTORS
 
 from dplc.flat import term as f
@@ -107,7 +107,7 @@ def varying(par: f.Par) -> Varying | None:
     plain = all((out.kind == "keep" and not out.target) or out.kind == "add" for out in par.outs)
     if par.ordered or not plain or not any(isinstance(bind.rhs, f.Par | f.For) for bind in par.body.binds):
         return None
-    par = with_row_sums(par)
+    par = with_row_sums(with_loops(par))
     binds, pieces = in_pieces(par)
     binds, pieces = with_fields(tuple(with_least_values(par, binds)), pieces)
     found = _Finder(par)
@@ -120,6 +120,23 @@ def varying(par: f.Par) -> Varying | None:
         binds, pieces, found.how, frozenset(found.numbers), found.lanes, guards, guarded, found.functions,
         frozenset(found.accs),
     )  # fmt: skip
+
+
+def with_loops(par: f.Par) -> f.Par:
+    """A Par in whose points what adds to arrays only is a loop in order, beside another one: alone it has vectors."""
+    if not any(isinstance(bind.rhs, f.For) for bind in par.body.binds):
+        return par
+    binds = tuple([in_order(bind) for bind in par.body.binds])
+    return par if binds == par.body.binds else replace(par, body=replace(par.body, binds=binds))
+
+
+def in_order(bind: f.Bind) -> f.Bind:
+    match bind.rhs:
+        case f.Par(((index, count),), body, outs) if outs and all(out.acc for out in outs):
+            accs, targets = zip(*[(out.acc, out.target) for out in outs], strict=True)
+            return f.Bind(bind.vars, f.For(index, count, accs, targets, body))
+        case _:
+            return bind
 
 
 class _Misfit(Exception):
@@ -178,8 +195,8 @@ class _Finder:
                 return
             case f.Op("drop", (f.Var(name),)) if name in self.kept:
                 return
-            case f.Op("acc_index", (f.Var(name), *_)) as op if name in self.accs:
-                fits = self.addition(op)
+            case f.Op("acc_index" | "acc_zeros", (f.Var(name), *_)) as op if name in self.accs:
+                fits = op.op == "acc_zeros" or self.addition(op)
                 self.accs.add(bind.vars[0].name)
                 how = UNIFORM
             case f.Op("index", (f.Var(name), step)) if name in self.kept:

@@ -148,16 +148,18 @@ class _Fn:
     # ---- loops with accumulators
 
     def trails(self, loop: f.For) -> tuple[Trail, ...] | None:
-        """How a loop adds to its state; None if it does something else."""
+        """How a loop adds to its state, if it has one; None if it does something else, or nothing."""
         found = [self.program.additive.trail(self.fn, loop, k) for k in range(len(loop.state))]
-        if not loop.state or self.program.effects.of(loop.body) is not None:
+        if not (loop.state or loop.collect) or self.program.effects.of(loop.body) is not None:
             return None
         trails = tuple([trail for trail in found if trail is not None])
         return trails if len(trails) == len(found) else None
 
     def loop(self, bind: f.Bind, loop: f.For) -> tuple[f.Bind, ...] | None:
         trails = self.known[loop.index.name]
-        return _Loop(self.program.supply, loop, bind.vars, trails, self.solid).binds(self.block) if trails else None
+        if trails is None:
+            return None
+        return _Loop(self.program.supply, loop, bind.vars, trails, self.solid).binds(self.block)
 
 
 class _Loop:
