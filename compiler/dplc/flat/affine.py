@@ -70,17 +70,20 @@ class Affine:
 
     def on_ring(self, op: f.Op) -> tuple[str, int, int] | None:
         """The index i of a loop of n steps, and the numbers c and t, of (i + c + t n) mod n, if the operand of `mod` is
-        at least -n, and less than 2 n, for every n."""
+        at least -n, and less than 2 n, for every n that the length can be.  Of several c it is the least one."""
         if op.op != "mod" or op.args[0].ty != f.I64:
             return None
         length, at = self.sum(op.args[1]), self.sum(op.args[0])
+        least = length[ONE] if set(length) == {ONE} else 1  # n
+        found: list[tuple[str, int, int]] = []
         for turns in (0, 1, -1):
             rest = combined(at, length, -turns)
             index = next((str(term) for term in rest if term in self.counts), "")
             constant = rest.get(ONE, 0)
             if set(rest) - {ONE} == {index} and rest[index] == 1 and self.counts[index] == length:
-                return (index, constant, turns) if -(turns + 1) <= constant <= 1 - turns else None
-        return None
+                if -(turns + 1) * least <= constant <= (1 - turns) * least:
+                    found.append((index, constant, turns))
+        return min(found, key=lambda place: abs(place[1]), default=None)
 
     def total(self, op: f.Op) -> Sum | None:
         """The value of an operation as a sum."""

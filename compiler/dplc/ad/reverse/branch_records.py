@@ -8,7 +8,8 @@
         yield mul a b
 
 Each path keeps only its own residuals; the constructor tells which path ran.  A path without residuals takes no memory.
-The residuals of the code before the branch come first in each record.
+What the code before the branch defines is kept by the paths that use it.  If the backward code uses it outside of the
+branch, all paths keep it, first in each record.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dplc.ad.builder import Builder
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.tape import Reverse, Tape
 from dplc.flat import term as f
+from dplc.flat.copy import Renamed
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import mentioned, with_branches
 
@@ -37,6 +39,16 @@ def fits(tape: Tape, bind: f.Bind, scope: Scope) -> bool:
             break
         before |= {var.name for var in other.vars}
     return mentioned(f.Block(tuple(scope.b.binds), ())).keys().isdisjoint(tape.names - before)
+
+
+def decided(block: f.Block, branch: f.Rhs, tag: int) -> dict[str, f.Atom]:
+    """The number that a path tells: the one that its condition compares with, such as the size 1 of a matrix."""
+    conds = {bind.vars[0]: bind.rhs for bind in block.binds if len(bind.vars) == 1}
+    match branch, conds.get(branch.cond) if isinstance(branch, f.If) and isinstance(branch.cond, f.Var) else None:
+        case f.If(), f.Op("eq" | "ne" as op, (f.Var(name, f.Num()) as one, f.Const() as number)):
+            return {name: number} if (op == "ne") == bool(tag) and not f.is_float(one.ty) else {}
+        case _:
+            return {}
 
 
 @record
@@ -62,14 +74,16 @@ class BranchRecords:
         for tag, (block, path) in enumerate(zip(blocks, tapes, strict=True)):
             needed, again = reverse.choose(block, path)
             kept.append(needed)
-            cases.append(f.Case(tag, None, f.Block((*again, *block.binds), block.results)))
+            whole = f.Block((*again, *block.binds), block.results)
+            cases.append(f.Case(tag, None, Renamed(decided(tape.block, bind.rhs, tag)).block(whole)))
         return BranchRecords(reverse, bind, param, kept, f.Switch(param, tuple(cases), None))
 
     def residual(
         self, outer: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
     ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]:
-        """Like `Reverse.residual`.  `outer` are the variables that all paths keep from the code before the branch."""
+        """Like `Reverse.residual`.  `outer` are the variables that are kept from the code before the branch."""
         d = self.reverse.d
+        outer = self.parted(outer, body)
         payloads = tuple(f.Tup(tuple(v.ty for v in (*outer, *kept))) if outer or kept else None for kept in self.kept)
         names = tuple(f"{self.name}.{tag}" for tag in range(len(payloads)))
         d.program.datas[self.name] = f.DataDecl(self.name, payloads, names)
@@ -79,6 +93,15 @@ class BranchRecords:
         if outer:
             binds.insert(0, f.Bind(tuple(outer), self.shared(outer)))
         return forward, record, self.param, f.Block(tuple(binds), body.results)
+
+    def parted(self, outer: Sequence[f.Var], body: f.Block) -> list[f.Var]:
+        """Leaves to each path what only paths use of `outer`, and returns the rest."""
+        rest = tuple([bind for bind in body.binds if bind.rhs is not self.backward])
+        shared = mentioned(f.Block(rest, body.results))
+        for kept, case in zip(self.kept, self.backward.cases, strict=True):
+            used = mentioned(case.body)
+            kept[:0] = [var for var in outer if var.name in used and var.name not in shared]
+        return [var for var in outer if var.name in shared]
 
     def filled(self, bind: f.Bind, record: f.Var, outer: Sequence[f.Var]) -> f.Bind:
         """The forward branch, which also returns the record."""
@@ -91,11 +114,15 @@ class BranchRecords:
         return f.Bind((*bind.vars, record), with_branches(bind.rhs, blocks))
 
     def opened(self, bind: f.Bind, at: int) -> f.Bind:
-        """The backward branch.  Each path reads its kept variables, from field `at` on."""
-        cases = []
+        """The backward branch.  Each path reads its kept variables, from field `at` on.  What several paths keep has
+        other names in the later ones."""
+        cases, bound = [], set[str]()
         for case, kept in zip(self.backward.cases, self.kept, strict=True):
-            payload, gets = self.fields(case.tag, kept, at)
-            cases.append(f.Case(case.tag, payload, f.Block((*gets, *case.body.binds), case.body.results)))
+            new = {var.name: f.Var(self.reverse.d.supply.fresh(var.name), var.ty) for var in kept if var.name in bound}
+            body = Renamed(new).block(case.body) if new else case.body
+            payload, gets = self.fields(case.tag, [new.get(var.name, var) for var in kept], at)
+            cases.append(f.Case(case.tag, payload, f.Block((*gets, *body.binds), body.results)))
+            bound |= {var.name for var in kept}
         return f.Bind(bind.vars, f.Switch(self.param, tuple(cases), None))
 
     def shared(self, outer: Sequence[f.Var]) -> f.Switch:

@@ -16,7 +16,8 @@ from dplc.flat import term as f
 from dplc.flat.build import integer
 
 MOST = 64  # operations of a loop that is written twice
-FAR = 2  # steps to a neighbour
+FAR = 2  # steps to a neighbour, on a ring of any length
+NEAR = 5  # of a known length these are at most a fifth: most points lie between the borders
 
 
 @node
@@ -55,7 +56,9 @@ def _shift(at: f.Atom, length: f.Atom, index: f.Var, made: dict[str, f.Rhs]) -> 
     _, turns, constant = terms
     if isinstance(length, f.Const) and isinstance(length.value, int):
         constant += turns * length.value
-        return (constant + FAR) % length.value - FAR if length.value > 2 * FAR else None
+        half = length.value // 2
+        constant = (constant + half) % length.value - half
+        return constant if NEAR * abs(constant) <= length.value else None
     return constant if abs(constant) <= FAR else None
 
 

@@ -23,7 +23,7 @@ from dplc.flat.copy import Copier
 from dplc.flat.walk import atoms, blocks, every, rhs_mentions
 
 Mask = tuple[bool, ...]
-LARGE = 2000  # operations in all functions made for one group of calls
+LARGE = 4000  # operations that a group of calls adds to those of one
 JOINING = {f.Call, f.If, f.Switch, f.Build, f.For, f.While}  # whose results need not be varied if an operand is
 HOT = 16  # weight of an operation in a loop or recursion
 
@@ -104,16 +104,17 @@ class Tupled:
 
     # ---- whether it is worth it ----------------------------------------------------------------------------------
 
-    def worth(self, recursive: set[str]) -> bool:
-        """True if enough work is shared, and the code does not become too large."""
-        once = each = size = 0
+    def worth(self, recursive: set[str]) -> int:
+        """How many calls are worth making as one: as many as code does not become too large for, 0 if they share too
+        little."""
+        once = each = more = 0
         for key, facts in self.reached().items():
             body, hot = self.program.fns[key.fn].body, key.fn in recursive
             for weight, on in self.work(body, facts.varied, hot, False):
                 once += 0 if on else weight
                 each += weight if on else 0
-                size += self.calls if on else 1
-        return once >= HOT and 8 * once >= each and size <= LARGE
+                more += on
+        return 1 + LARGE // max(1, more) if once >= HOT and 8 * once >= each else 0
 
     def reached(self) -> dict[Key, Facts]:
         """The facts that are still needed.  Keys are left out that only an earlier approximation needed."""

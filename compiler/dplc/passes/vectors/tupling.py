@@ -12,17 +12,20 @@ Only functions without effects are tupled.  Small ones are not, unless they loop
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from dpl.node import field, record, replace
 
 from dplc.flat import term as f
+from dplc.flat.build import Builder, block_of
 from dplc.flat.call_graph import grouped
+from dplc.flat.dims import dims_of
 from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.inlined import SMALL, has_at_most
 from dplc.passes.simplify.purity import movable, quiet
 from dplc.passes.simplify.value_numbers import expression_of
+from dplc.passes.vectors.guards import Shapes, can_go_first, either, fitting, guards, is_shape_check
 
 if TYPE_CHECKING:
     from dplc.passes.vectors.tupled import Mask, Tupled
@@ -56,20 +59,33 @@ class Line:
         """Finds the last call of each function."""
         self.last = {bind.rhs.fn: at for at, bind in enumerate(self.binds) if isinstance(bind.rhs, f.Call)}
 
-    def before(self, call: f.Call, at: int, after: dict[str, int]) -> set[int] | None:
-        """The bindings between position `at` and a later call that must come before `at` if the call moves there.
-        `after` has the positions of names bound from `at` on.  None if the call cannot move."""
+    def before(self, given: Iterable[str], at: int, after: dict[str, int], lengths: set[str]) -> set[int] | None:
+        """The bindings after position `at` that must come before it if what mentions `given` moves there.  `after` has
+        the positions of names bound from `at` on, `lengths` are numbers that are not negative.  None if it cannot
+        move."""
         found: set[int] = set()
-        todo = [after[name] for name in names(call.args) if name in after]
+        todo = [after[name] for name in given if name in after]
         while todo:
             if (i := todo.pop()) in found:
                 continue
             rhs = self.binds[i].rhs
-            if i == at or not (movable(rhs) or isinstance(rhs, f.TupMake)):
+            if i == at or not (movable(rhs) or isinstance(rhs, f.TupMake) or can_go_first(rhs, lengths)):
                 return None
             found.add(i)
             todo += [after[name] for name in rhs_mentions(rhs) if name in after]
         return found
+
+
+@record
+class Partner:
+    """A call at position `at`, what it is given where it is made with an earlier one, the positions of bindings that
+    must move before that, and new bindings."""
+
+    at: int
+    call: f.Call
+    given: tuple[f.Atom, ...]
+    moved: set[int] = field(default_factory=set)
+    binds: tuple[f.Bind, ...] = ()
 
 
 class _Tupling:
@@ -78,9 +94,12 @@ class _Tupling:
         self.made: dict[str, f.Fn] = {}
         self.known: dict[tuple, tuple[f.Var, ...]] = {}  # the results of calls since the last effect
         self.tupled: dict[tuple[str, Mask, int], Tupled] = {}
+        self.most: dict[tuple[str, Mask], int] = {}  # calls that are worth making as one
         self.items: dict[str, tuple[f.Atom, ...]] = {}  # the items of tuples, in this function
         self.same: dict[str, f.Atom] = {}  # variables taken from a tuple -> equal atoms
         self.taken: list[dict[tuple[str, int], f.Var]] = []  # items taken from other tuples, by enclosing block
+        self.holder: dict[str, str] = {}  # variables taken from a tuple of which the items are not known -> the tuple
+        self.lengths: set[str] = set()  # numbers that are not negative: lengths, here
         self.survey()
 
     def survey(self) -> None:
@@ -111,26 +130,31 @@ class _Tupling:
         self.supply = supply_for(self.program) if self.hosts else f.Supply()
 
     def function(self, fn: f.Fn) -> f.Fn:
-        self.items, self.same = {}, {}
+        self.items, self.same, self.holder, self.body = {}, {}, {}, fn.body
+        self.lengths = {var.name for bind in every(fn.body) if is_length(bind.rhs) for var in bind.vars}
         return replace(fn, body=self.block(fn.body))
 
     def block(self, block: f.Block) -> f.Block:
         before, self.known = self.known, dict(self.known)
+        lengths, self.lengths = self.lengths, set(self.lengths)
         self.taken.append({})
         line = Line(block.binds, {at for at, bind in enumerate(block.binds) if self.has_effects(bind.rhs)})
         out = list[f.Bind]()
         for at, bind in enumerate(block.binds):
             self.note(bind)
+            if isinstance(bind.rhs, f.Build):
+                self.lengths |= set(names((bind.rhs.count,)))
             match bind.rhs:
                 case _ if at in line.gone:
                     pass
-                case f.Call(fn) if fn in self.worthy:
+                case f.Call(fn) if self.is_worthy(bind.rhs):
                     call = self.settled(bind.rhs)
                     if done := self.known.get(token(call)):
                         out += self.named(bind.vars, done)
                     else:
                         self.known[token(call)] = bind.vars
-                        out += self.together(line, at, call) if line.last[fn] > at else [bind]
+                        more = line.last[fn] > at and fn not in self.made
+                        out += self.together(line, at, call) if more else [bind]
                 case rhs:
                     if any(self.is_worthy(b.rhs) for inner in blocks(rhs) for b in every(inner)):
                         bind = with_rhs(bind, with_blocks(rhs, self.block))
@@ -138,11 +162,11 @@ class _Tupling:
                     if at in line.effects:
                         self.known = {}
         self.taken.pop()
-        self.known = before
+        self.known, self.lengths = before, lengths
         return with_binds(block, out)
 
     def is_worthy(self, rhs: f.Rhs) -> bool:
-        return isinstance(rhs, f.Call) and rhs.fn in self.worthy
+        return isinstance(rhs, f.Call) and (rhs.fn in self.worthy or rhs.fn in self.made)
 
     def note(self, bind: f.Bind) -> None:
         """Records the items of tuples that are made or taken here."""
@@ -159,6 +183,7 @@ class _Tupling:
                     self.same[var.name] = first
                 else:
                     self.taken[-1][place] = var
+                    self.holder[var.name] = tup.name
             case _:
                 pass
 
@@ -185,29 +210,40 @@ class _Tupling:
 
     def together(self, line: Line, at: int, call: f.Call) -> list[f.Bind]:
         """A call, combined with later calls that can be made at the same time, and the bindings that move before it."""
-        group, moved = self.partners(line, at, call)
-        varied = tuple([len(set(column)) > 1 for column in zip(*(token(c)[1] for _, c in group), strict=True)])
-        tupled = self.tupling_of(call.fn, varied, len(group)) if len(group) > 1 else None
-        if tupled is None:
+        group, varied = self.group(line, at, call)
+        if len(group) == 1:
             return [line.binds[at]]
-        calls, vars_ = [c.args for _, c in group], [line.binds[i].vars for i, _ in group]
+        tupled = self.tupling_of(call.fn, varied, len(group))
+        calls, vars_ = [p.given for p in group], [line.binds[p.at].vars for p in group]
         on = tupled.facts[tupled.key].results
         made = f.Call(tupled.name(tupled.key), flattened(calls, varied), call.span)
-        out = [*(line.binds[i] for i in sorted(moved)), f.Bind(flattened(vars_, on), made)]
-        for (_, other), own in zip(group[1:], vars_[1:], strict=True):
-            self.known[token(other)] = own
+        moved = set[int]().union(*(p.moved for p in group))
+        out = [*(line.binds[i] for i in sorted(moved)), *(bind for p in group for bind in p.binds)]
+        out.append(f.Bind(flattened(vars_, on), made))
+        for partner, own in zip(group[1:], vars_[1:], strict=True):
+            self.known[token(partner.call)] = own
             out += self.named(alike(own, on), alike(vars_[0], on)) if not all(on) else []
-        line.gone |= moved | {i for i, _ in group}
+        line.gone |= moved | {p.at for p in group}
         return out
 
-    def partners(self, line: Line, at: int, call: f.Call) -> tuple[list[tuple[int, f.Call]], set[int]]:
-        """The calls of the same function, with other arguments, that can be made at position `at`; and the later
-        bindings that must move before them."""
-        group, moved, tokens = [(at, call)], set[int](), {token(call)}
+    def group(self, line: Line, at: int, call: f.Call) -> tuple[list[Partner], Mask]:
+        """The calls that are made with this one, as many as are worth it, and in which arguments they differ."""
+        most = MOST
+        while True:
+            group = self.partners(line, at, call, most)
+            varied = tuple([len(set(map(expression_of, column))) > 1
+                            for column in zip(*(p.given for p in group), strict=True)])  # fmt: skip
+            if len(group) == 1 or (worth := self.worth(call.fn, varied)) >= len(group):
+                return group, varied
+            most = max(1, worth)
+
+    def partners(self, line: Line, at: int, call: f.Call, most: int) -> list[Partner]:
+        """The calls of the same function, with other arguments, that can be made at position `at`: at most so many."""
+        group, tokens = [Partner(at, call, call.args)], {token(call)}
         self.taken.append({})  # items taken here are not yet available at `at`
         after = {v.name: at for v in line.binds[at].vars}
         for i in range(at + 1, line.last[call.fn] + 1):
-            if len(group) == MOST or i in line.effects:
+            if len(group) == most or i in line.effects:
                 break
             if i in line.gone:
                 continue
@@ -215,25 +251,69 @@ class _Tupling:
             self.note(bind)
             if isinstance(bind.rhs, f.Call) and bind.rhs.fn == call.fn:
                 another = self.settled(bind.rhs)
-                needed = line.before(another, at, after) if token(another) not in tokens else None
-                if needed is not None:
-                    group.append((i, another))
+                partner = self.partner(line, group[0], i, another, after) if token(another) not in tokens else None
+                if partner is not None:
+                    group.append(partner)
                     tokens.add(token(another))
-                    moved |= needed
             after |= {v.name: i for v in bind.vars}
         self.taken.pop()
-        return group, moved
+        return group
 
-    def tupling_of(self, fn: str, varied: Mask, calls: int) -> Tupled | None:
-        """The tupled function; None if it is not worth it."""
-        if (made := self.tupled.get((fn, varied, calls))) is None:
+    def partner(self, line: Line, first: Partner, i: int, call: f.Call, after: dict[str, int]) -> Partner | None:
+        """The call at position `i`, made with the first one; None if it cannot."""
+        moved = line.before(names(call.args), first.at, after, self.lengths)
+        if moved is None:
+            return None
+        between = [line.binds[j] for j in range(first.at + 1, i) if j not in line.gone]
+        parts = {name for arg in names(call.args) for name in self.parts(arg)}
+        if not (checks := guards(between, self.holders, parts)):
+            return Partner(i, call, call.args, moved)
+        shapes = Shapes(dims_of(self.body), line.binds[: first.at])
+        if not (checks := [check for check in checks if not shapes.holds(check)]):
+            return Partner(i, call, call.args, moved)
+        asked = line.before([n for check in checks for n in rhs_mentions(check.rhs)], first.at, after, self.lengths)
+        if asked is None or not all(is_shape_check(check.rhs) for check in checks):
+            return None
+        b = Builder(self.supply)
+        ok = fitting(b, checks)
+        pairs = zip(call.args, first.given, strict=True)
+        given = [arg if isinstance(arg.ty, f.Num) or arg == one else either(b, ok, arg, one) for arg, one in pairs]
+        return Partner(i, call, tuple(given), moved | asked, tuple(block_of(b.binds, ()).binds))
+
+    def parts(self, name: str) -> Iterator[str]:
+        """A variable, and the parts that it is made of."""
+        yield name
+        for item in names(self.items.get(name, ())):
+            yield from self.parts(item)
+
+    def holders(self, name: str) -> Iterator[str]:
+        """A variable, and the tuples of which it is a part."""
+        known: f.Atom | None = self.same.get(name)
+        holder: str | None = known.name if isinstance(known, f.Var) else name
+        while holder is not None:
+            yield holder
+            holder = self.holder.get(holder)
+
+    def worth(self, fn: str, varied: Mask) -> int:
+        """The number of calls that are worth making as one; 0 if they share too little."""
+        if (fn, varied) not in self.most:
             from dplc.passes.vectors.tupled import Key, Tupled  # many programs have nothing to tuple
 
+            self.most[fn, varied] = Tupled(self.program, self.supply, Key(fn, varied), MOST).worth(self.recursive)
+        return self.most[fn, varied]
+
+    def tupling_of(self, fn: str, varied: Mask, calls: int) -> Tupled:
+        if (made := self.tupled.get((fn, varied, calls))) is None:
+            from dplc.passes.vectors.tupled import Key, Tupled
+
             made = self.tupled[fn, varied, calls] = Tupled(self.program, self.supply, Key(fn, varied), calls)
-            if made.worth(self.recursive):
-                made.name(made.key)
-                self.made |= made.functions()
-        return made if made.names else None
+            made.name(made.key)
+            self.made |= made.functions()
+        return made
+
+
+def is_length(rhs: f.Rhs) -> bool:
+    return isinstance(rhs, f.Op) and rhs.op == "dim"
 
 
 def flattened(columns: Sequence[Sequence[Item]], on: Mask) -> tuple[Item, ...]:
