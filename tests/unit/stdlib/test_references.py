@@ -171,6 +171,25 @@ def test_curves(dpl, engine: tuple[str, ...]) -> None:
         assert_same_output(got, str(case[-1]), rel=1e-12)
 
 
+# Matrices beside their rows and columns one by one, for sizes with small and with large factors; f32 beside f64.
+MATRICES_OF_TRANSFORMS = """
+let apart (a : float[n, m]) : float[n, m] * float[n, m] =
+  let (re, im) = unzip [for row in a -> Fft.fft (row, 2.0 * row)] in
+  let (re, im) = (transpose re, transpose im) in
+  let (re, im) = unzip [for j < m -> Fft.fft (re[j], im[j])] in
+  (transpose re, transpose im)
+let most (a : float[n]) = maximum (abs a)
+let difference (a : float[n, m]) =
+  let ((re, im), (x, y)) = (Fft.fft2 (a, 2.0 * a), apart a) in
+  most (flatten (re - x)) + most (flatten (im - y))
+let wave n m = [for i < n, j < m -> sin (float (i * i + 3 * j))]
+do print [difference (wave 67 2), difference (wave 5 12), difference (wave 1 6)]
+let (single, _) = Fft.fft ([for i < 90 -> f32 (sin (float i))], [for i < 90 -> f32 (cos (float i))])
+let (double, _) = Fft.fft ([for i < 90 -> sin (float i)], [for i < 90 -> cos (float i)])
+do print (most [for k < 90 -> float single[k] - double[k]])
+""".strip().splitlines()
+
+
 @ENGINES
 def test_transforms(dpl, engine: tuple[str, ...]) -> None:
     cases = reference("fft")
@@ -178,11 +197,14 @@ def test_transforms(dpl, engine: tuple[str, ...]) -> None:
     for re_, im, *_ in cases:
         lines += [f"let z = ({dp(re_)}, {dp(im)})", "do print (Fft.fft z)", "do print (Fft.ifft (Fft.fft z))"]
         lines += [f"do print (Fft.irfft {len(re_)} (Fft.rfft (fst z)))"]
+    lines += MATRICES_OF_TRANSFORMS
     got = iter(printed(dpl, engine, lines))
     for re_, im, fre, fim in cases:
         for want in (f"({fre}, {fim})", f"({re_}, {im})", f"{re_}"):
             pairs = zip(NUMBER.findall(next(got)), NUMBER.findall(want), strict=True)
             assert all(abs(float(a) - float(b)) < 2e-14 * (1 + 10 * len(re_) ** 0.5) for a, b in pairs)
+    assert all(float(x) < 1e-12 for x in NUMBER.findall(next(got)))
+    assert float(next(got)) < 1e-4
 
 
 @ENGINES

@@ -7,13 +7,16 @@ they are constants where it is called.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dpl.prims import elementary
 
 from dplc.flat import term as f
 from dplc.flat.walk import atoms, every
 
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
-STRAIGHT = 32  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
+STRAIGHT = 160  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
+CHOICE = 4  # the same of an arm that vectors compute besides the other one
 ASKING = 48  # the same of a function that mostly compares whole numbers
 CHOSEN = 32  # the same of a function with only the arms for the constructors that it is given
 
@@ -26,9 +29,9 @@ def has_at_most(most: int, body: f.Block) -> bool:
     return all(i < most for i, _ in enumerate(work))
 
 
-def pays_in_loops(fn: f.Fn) -> bool:
-    """True for a function that is inlined at calls in loops."""
-    return is_straight(fn) or asks_of_places(fn)
+def pays_in_loops(fn: f.Fn, others: Mapping[str, f.Fn]) -> bool:
+    """True for a function that is inlined at calls in loops, as `others` are."""
+    return is_straight(fn, others) or asks_of_places(fn)
 
 
 def asks_of_places(fn: f.Fn) -> bool:
@@ -50,13 +53,34 @@ def choice(rhs: f.Rhs, params: tuple[f.Var, ...]) -> int | None:
     return None
 
 
-def is_straight(fn: f.Fn) -> bool:
-    """True for a short function that only computes numbers from numbers, elementary functions among them."""
-    costly = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in elementary.NAMES for bind in fn.body.binds)
-    return costly and has_at_most(STRAIGHT, fn.body) and on_numbers(fn)
+def is_straight(fn: f.Fn, others: Mapping[str, f.Fn]) -> bool:
+    """True for a function that only computes numbers from numbers and chooses among them, and calls others that do.
+    Those that compute whole numbers alone, as random generators do, stay calls."""
+    called = [others.get(bind.rhs.fn) for bind in every(fn.body) if isinstance(bind.rhs, f.Call)]
+    binds = [*every(fn.body), *(bind for other in called if other for bind in every(other.body))]
+    made = [var.ty for bind in binds for var in bind.vars]
+    floats = all(f.is_float(ty) or ty == f.BOOL or isinstance(ty, f.Tup) for ty in made)
+    costly = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in elementary.NAMES for bind in binds)
+    short = len(binds) <= STRAIGHT and None not in called
+    return short and (floats or costly) and all(map(computes_or_chooses, fn.body.binds))
+
+
+def computes_or_chooses(bind: f.Bind) -> bool:
+    """True for what computes a number from numbers, and for a branch whose arms do hardly more than choose one."""
+    if isinstance(bind.rhs, f.Call):
+        return all(isinstance(part.ty, f.Num) for part in (*bind.vars, *bind.rhs.args))
+    if not isinstance(bind.rhs, f.If):
+        return is_on_numbers(bind)
+    arms = bind.rhs.then, bind.rhs.else_
+    numbers = all(isinstance(var.ty, f.Num) for var in bind.vars)
+    return numbers and all(has_at_most(CHOICE, arm) and all(map(computes_or_chooses, arm.binds)) for arm in arms)
 
 
 def on_numbers(fn: f.Fn) -> bool:
     """True for a function without control that only computes numbers from numbers."""
-    return all(isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet) and isinstance(part.ty, f.Num | f.Tup)
-               for bind in fn.body.binds for part in (*bind.vars, *atoms(bind.rhs)))  # fmt: skip
+    return all(map(is_on_numbers, fn.body.binds))
+
+
+def is_on_numbers(bind: f.Bind) -> bool:
+    parts = (*bind.vars, *atoms(bind.rhs))
+    return isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet) and all(isinstance(x.ty, f.Num | f.Tup) for x in parts)

@@ -77,7 +77,7 @@ def simplify(program: f.Program) -> f.Program:
         if name not in fixed and number[name] not in recursive:
             if has_at_most(SMALL, fn.body):
                 inline[name] = fn
-            elif pays_in_loops(fn):
+            elif pays_in_loops(fn, inner):
                 inner[name] = fn
             elif any(choice(bind.rhs, fn.params) is not None for bind in fn.body.binds):
                 choosing[name] = fn

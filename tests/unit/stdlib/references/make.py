@@ -141,7 +141,7 @@ def transforms() -> list:
     """[real parts, imaginary parts, those of the transform]"""
     rng = np.random.default_rng(4)
     found = []
-    for n in (1, 2, 3, 8, 12, 17, 32):
+    for n in (1, 2, 3, 8, 12, 17, 32, 49, 67):
         z = (rng.normal(size=n) + 1j * rng.normal(size=n)).round(3)
         f = np.fft.fft(z)
         found.append([part.tolist() for part in (z.real, z.imag, f.real, f.imag)])
