@@ -1,8 +1,8 @@
-"""Every public function of the modules about numbers: its value in both engines; its derivatives of first and second
-order, in both modes, with respect to all floats of its arguments; and these beside differences (`sweep/head.dp`).
+"""Every public function of the library: its value in both engines; its derivatives of first and second order, in both
+modes, with respect to all floats of its arguments; and these beside differences (`sweep/head.dp`).
 
 A file of `sweep/` has the rows of some modules; `edges.dp` has values and slopes at the ends of what functions take,
-`mended.dp` those that were wrong once."""
+`mended.dp` those that were wrong once, `refused.dp` what is an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from conftest import ENGINES, ROOT, assert_same_output
 from test_references import PUBLIC
 
 SWEEP = Path(__file__).parent / "sweep"
-FILES = sorted(path.stem for path in SWEEP.glob("*.dp") if path.stem not in ("head", "edges", "mended"))
+OTHERS = ("head", "edges", "mended", "refused")
+FILES = sorted(path.stem for path in SWEEP.glob("*.dp") if path.stem not in OTHERS)
 ROW = re.compile(r'"([A-Z]\w*)\.([a-z]\w*\'*)"')
 SWEPT = (
     "ad", "dist", "fft", "interp", "linalg", "nn", "ode", "optim", "prelude", "quad", "root", "sparse", "special",
@@ -61,3 +62,19 @@ def test_edges(dpl, engine: tuple[str, ...], name: str) -> None:
     run = dpl("run", "--engine", *engine, str(SWEEP / f"{name}.dp"))
     assert run.returncode == 0, run.stderr
     assert_same_output(run.stdout, (SWEEP / f"{name}.out").read_text(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        pytest.param(("--engine", "interp", "-k", "Mcmc"), id="some"),
+        pytest.param(("--engine", "interp"), id="interp", marks=pytest.mark.slow),
+        pytest.param(("--engine", "native"), id="native", marks=pytest.mark.slow),
+    ],
+)
+def test_refusals(dpl, chosen: tuple[str, ...]) -> None:
+    """Each test of the file fails, with the error after which it is called."""
+    run = dpl("test", *chosen, str(SWEEP / "refused.dp"))
+    told = re.findall(r"^  FAIL (.*)\n\s+error\[\w+\]: (.*)$", run.stdout, re.MULTILINE)
+    assert f"\n0 passed, {len(told)} failed" in run.stdout and told, run.stdout
+    assert not [pair for pair in told if pair[0] not in pair[1]]
