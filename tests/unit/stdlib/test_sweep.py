@@ -18,8 +18,9 @@ OTHERS = ("head", "edges", "mended", "refused")
 FILES = sorted(path.stem for path in SWEEP.glob("*.dp") if path.stem not in OTHERS)
 ROW = re.compile(r'"([A-Z]\w*)\.([a-z]\w*\'*)"')
 SWEPT = (
-    "ad", "dist", "fft", "interp", "linalg", "nn", "ode", "optim", "prelude", "quad", "root", "sparse", "special",
-    "stats", "transform",
+    "ad", "array", "bytes", "data", "dist", "fft", "interp", "json", "linalg", "list", "map", "mcmc", "nn", "ode", "optim",
+    "option", "plot", "prelude", "quad", "random", "result", "root", "set", "sparse", "special", "stats", "string",
+    "tensor", "transform", "tree", "vi",
 )  # fmt: skip
 # All families, and adaptive steps: native code of their derivatives takes minutes to compile, so it has others in
 # `test_references.py`.
@@ -43,12 +44,13 @@ def test_every_function_has_a_row(module: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-def test_sweep(dpl, name: str) -> None:
-    """Both engines find no difference between the ways to a derivative, and print the same values."""
+def test_sweep(dpl, name: str, tmp_path: Path) -> None:
+    """Both engines find no difference between the ways to a derivative, and print the same values.  Files that a program
+    writes are in a folder of its own."""
     text = (SWEEP / "head.dp").read_text() + (SWEEP / f"{name}.dp").read_text()
     printed = []
     for engine in (("interp",), *([] if name in INTERPRETED else [("native", "-O0")])):
-        run = dpl("run", "--engine", *engine, "-", stdin=text)
+        run = dpl("run", "--engine", *engine, "-", stdin=text, cwd=tmp_path)
         assert run.returncode == 0, run.stderr
         assert not re.findall("^WRONG.*", run.stdout, re.MULTILINE)
         printed.append(run.stdout)
