@@ -1,8 +1,8 @@
-"""Every public function of the modules about numbers: its value in both engines; its derivatives of first and second
-order, in both modes, with respect to all floats of its arguments; and these beside differences (`sweep/head.dp`).
+"""Every public function of the library: its value in both engines; its derivatives of first and second order, in both
+modes, with respect to all floats of its arguments; and these beside differences (`sweep/head.dp`).
 
 A file of `sweep/` has the rows of some modules; `edges.dp` has values and slopes at the ends of what functions take,
-`mended.dp` those that were wrong once."""
+`mended.dp` those that were wrong once, `refused.dp` what is an error."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from conftest import ENGINES, ROOT, assert_same_output
 from test_references import PUBLIC
 
 SWEEP = Path(__file__).parent / "sweep"
-FILES = sorted(path.stem for path in SWEEP.glob("*.dp") if path.stem not in ("head", "edges", "mended"))
+OTHERS = ("head", "edges", "mended", "refused")
+FILES = sorted(path.stem for path in SWEEP.glob("*.dp") if path.stem not in OTHERS)
 ROW = re.compile(r'"([A-Z]\w*)\.([a-z]\w*\'*)"')
 SWEPT = (
-    "ad", "dist", "fft", "interp", "linalg", "nn", "ode", "optim", "prelude", "quad", "root", "sparse", "special",
-    "stats", "transform",
+    "ad", "array", "bytes", "data", "dist", "fft", "interp", "json", "linalg", "list", "map", "mcmc", "nn", "ode", "optim",
+    "option", "plot", "prelude", "quad", "random", "result", "root", "set", "sparse", "special", "stats", "string",
+    "tensor", "transform", "tree", "vi",
 )  # fmt: skip
 # All families, and adaptive steps: native code of their derivatives takes minutes to compile, so it has others in
 # `test_references.py`.
@@ -42,12 +44,13 @@ def test_every_function_has_a_row(module: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-def test_sweep(dpl, name: str) -> None:
-    """Both engines find no difference between the ways to a derivative, and print the same values."""
+def test_sweep(dpl, name: str, tmp_path: Path) -> None:
+    """Both engines find no difference between the ways to a derivative, and print the same values.  Files that a program
+    writes are in a folder of its own."""
     text = (SWEEP / "head.dp").read_text() + (SWEEP / f"{name}.dp").read_text()
     printed = []
     for engine in (("interp",), *([] if name in INTERPRETED else [("native", "-O0")])):
-        run = dpl("run", "--engine", *engine, "-", stdin=text)
+        run = dpl("run", "--engine", *engine, "-", stdin=text, cwd=tmp_path)
         assert run.returncode == 0, run.stderr
         assert not re.findall("^WRONG.*", run.stdout, re.MULTILINE)
         printed.append(run.stdout)
@@ -61,3 +64,19 @@ def test_edges(dpl, engine: tuple[str, ...], name: str) -> None:
     run = dpl("run", "--engine", *engine, str(SWEEP / f"{name}.dp"))
     assert run.returncode == 0, run.stderr
     assert_same_output(run.stdout, (SWEEP / f"{name}.out").read_text(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        pytest.param(("--engine", "interp", "-k", "Mcmc"), id="some"),
+        pytest.param(("--engine", "interp"), id="interp", marks=pytest.mark.slow),
+        pytest.param(("--engine", "native"), id="native", marks=pytest.mark.slow),
+    ],
+)
+def test_refusals(dpl, chosen: tuple[str, ...]) -> None:
+    """Each test of the file fails, with the error after which it is called."""
+    run = dpl("test", *chosen, str(SWEEP / "refused.dp"))
+    told = re.findall(r"^  FAIL (.*)\n\s+error\[\w+\]: (.*)$", run.stdout, re.MULTILINE)
+    assert f"\n0 passed, {len(told)} failed" in run.stdout and told, run.stdout
+    assert not [pair for pair in told if pair[0] not in pair[1]]

@@ -159,6 +159,9 @@ class _Scope:
         rank = rank_of(op.args[0].ty)
         terms = list(terms_of(op, f"{bind.vars[0].name}.product")) if op.op == "dot" else []
         group = self.group(rank, op.args, more=len(terms))
+        if terms:  # they mention a factor more often than the product does
+            self.fuser.uses.subtract(names(op.args))
+            self.fuser.uses.update(name for _, term in terms for name in names(term.args))
         for var, term in terms:
             group.members.append((position, var, term))
             self.open[var.name] = group

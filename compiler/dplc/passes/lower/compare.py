@@ -2,8 +2,8 @@
 
     (1, "a") < (1, "b")      c = order of 1 and 1; if c = 0 then str_cmp "a" "b" else c; lt c 0
 
-Equality of floats is IEEE's, also inside data.  Order inside data has three outcomes, and there a NaN equals every
-float.  Two numbers that are not inside data are compared by the machine's instructions.  The interpreter's side is
+Equality of floats is IEEE's, also inside data.  Order inside data is total, so that data can be sorted: there NaN comes
+after all numbers and beside itself.  Two numbers that are not inside data are compared by the machine's instructions.  The interpreter's side is
 `eval/values/structure.py`.
 """
 
@@ -158,10 +158,18 @@ def ordered(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
 
 
 def order_numbers(body: Body, left: Value, right: Value) -> f.Atom:
-    def not_below() -> Value:
-        return body.branch(body.b.op("gt", (left, right)), lambda: integer(1), lambda: integer(0))
+    b = body.b
 
-    return body.b.atom(body.branch(body.b.op("lt", (left, right)), lambda: integer(-1), not_below))
+    def neither() -> Value:
+        if not f.is_float(left.ty):
+            return integer(0)
+        lost = [b.op("cast", (b.op("ne", (x, x)),), to="i64") for x in (left, right)]
+        return b.op("sub", (lost[0], lost[1]))
+
+    def not_below() -> Value:
+        return body.branch(b.op("gt", (left, right)), lambda: integer(1), neither)
+
+    return b.atom(body.branch(b.op("lt", (left, right)), lambda: integer(-1), not_below))
 
 
 def first_difference(body: Body, orders: list[Callable[[], f.Atom]]) -> f.Atom:

@@ -151,7 +151,8 @@ def equal(x: Value, y: Value) -> bool:
 
 def compare(x: Value, y: Value) -> int:
     """A number below, at or above 0.  Constructors compare by tag and then by argument, everything else
-    lexicographically; a proper prefix comes first.  A NaN inside data counts as equal to every float."""
+    lexicographically; a proper prefix comes first.  Inside data NaN comes after all numbers and beside itself, so that
+    the order is total."""
     todo = [(x, y)]
     while todo:
         a, b = todo.pop()
@@ -172,4 +173,6 @@ def compare(x: Value, y: Value) -> int:
                     return -1
                 if p > q:
                     return 1
+                if (p != p) != (q != q):
+                    return 1 if p != p else -1
     return 0
