@@ -144,7 +144,7 @@ def mapped_leaves(h: Hole) -> str:
     x, t = h.named("x", FLOAT), h.fresh("t")
     if h.often(50):
         return f"Tree.map (fun {x[0]} -> {h.apart(FLOAT, x)}) {h()}"
-    return f"let {t} = {h()} in Tree.axpy {h(FLOAT)} {t} {t}"
+    return f"let {t} = {h()} in Tree.axpy {h(FLOAT)} (grad (fun {x[0]} -> Tree.dot {x[0]} {x[0]}) {t}) {t}"
 
 
 @rule(3, lambda _: True)

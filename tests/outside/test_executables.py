@@ -142,9 +142,9 @@ def test_failures(dpl, program, odd, words, title) -> None:
     assert told.stderr.startswith(run.stderr.split("  :::")[0].rstrip("\n |"))
 
 
-@pytest.mark.slow
 def test_endless_recursion(program, odd) -> None:
-    assert "recursion is too deep" in done([program, "endless"], odd, code=1).stderr
+    told = done(["env", "DPL_STACK=16", program, "endless"], odd, code=1).stderr
+    assert "recursion is too deep" in told and "DPL_STACK chooses the stack" in told
 
 
 def test_closed_output(program, odd) -> None:

@@ -31,7 +31,7 @@ The folder of compiled programs.
 If set, failures are told with the calls inside of the library, as by -v.
 .TP
 \fBDPL_STACK\fP
-The mebibytes of stack that a program may use.
+The mebibytes of stack that a program may use, also an executable.
 .TP
 \fBDPL_LAPACK\fP
 \fBoff\fP does without NumPy's LAPACK.

@@ -352,7 +352,8 @@ class Debugger(Listener):
         if wanted.strip():
             number = int(wanted) if wanted.strip().isdigit() else 0
             if not 0 < number <= len(levels):
-                raise Refused(f"there is no level {wanted.strip()} here; {len(levels)} derivatives are being computed")
+                deepest = f"the innermost is {len(levels)}" if levels else "no derivative is being computed"
+                raise Refused(f"there is no level {wanted.strip()} here; {deepest}")
             levels = [levels[number - 1]]
         sweeps = [s for s in running_sweeps(self.run) if s.level in levels]
         if sweeps:
@@ -360,7 +361,8 @@ class Debugger(Listener):
         forward = [level for level in levels if is_forward(value, level)]
         if forward:
             return tangent(value, forward[-1]), ty
-        raise Refused(f"no derivative is known here: no sweep runs, and `{text.strip()}` has no tangent")
+        at_level = f" at level {wanted.strip()}" if wanted.strip() else ""
+        raise Refused(f"no derivative is known here: no sweep runs{at_level}, and `{text.strip()}` has no tangent")
 
     def assign(self, variable: Variable | Part, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
         """Put the value of an expression into a reference.  The future is then another one, and the past ends here."""

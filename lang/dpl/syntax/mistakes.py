@@ -358,6 +358,8 @@ def _loop(place: Place) -> Diagnostic | None:
         ways = ("a loop with its state:  loop s = 0.0 for i < n do s + xs[i]", "an array of results:  [for i < n -> e]")
         if place.before.kind in ("DO", ""):
             ways = ("for what a step does:  loop _ = () for i < n do print i", *ways)
+        elif place.begins_line("FOR"):  # a statement elsewhere: its steps change variables
+            ways = (ways[0], "with a reference as its state:  loop _ = () for i < n do s := !s + xs[i]")
         return place.error("E0106", title, *ways)
     return None
 

@@ -88,22 +88,21 @@ class Group:
         if d.name not in self.known:
             self.active.append(d.name)
             params = self.params(d)
-            alias = self.type(d.body, {p.name for p in params})
+            alias = self.type(d.body, params)
             self.known[d.name] = TypeName(d.name, params, alias)
             self.active.pop()
         return self.known[d.name]
 
     def data(self, d: tree.TypeDef) -> term.Data:
         found = self.known[d.name]
-        names = {p.name for p in found.params}
         match d.body:
             case tree.Variants(_, cases):
                 self.distinct([(name, span) for name, _, span in cases], "constructor")
-                made = tuple((name, None if arg is None else self.type(arg, names)) for name, arg, _ in cases)
+                made = tuple((name, None if arg is None else self.type(arg, found.params)) for name, arg, _ in cases)
                 return term.Data(found.name, found.params, made)
             case tree.Fields(_, fields):
                 self.distinct([(name, span) for name, _, span in fields], "field")
-                types = [self.type(t, names) for _, t, _ in fields]
+                types = [self.type(t, found.params) for _, t, _ in fields]
                 content = types[0] if len(types) == 1 else ty.Tup(tuple(types))
                 return term.Data(found.name, found.params, ((d.name, content),), tuple(name for name, _, _ in fields))
             case _:
@@ -132,12 +131,15 @@ class Group:
 
     # ---- types as written, over the declaration's parameters
 
-    def type(self, t, params: set[str]) -> Type:
+    def type(self, t, params: tuple[ty.Var, ...]) -> Type:
         match t:
             case tree.TyVar(span, name):
-                if name not in params:
-                    raise self.cx.fail("E0209", f"the type variable '{name} is not a parameter of this type", span)
-                return ty.Var(name)
+                if (found := ty.Var(name)) in params:
+                    return found
+                helps = (f"the parameter {name} is a size:  float[{name}]",) if ty.Var(name, "size") in params else ()
+                raise self.cx.fail(
+                    "E0209", f"the type variable '{name} is not a parameter of this type", span, helps=helps
+                )
             case tree.TyName(span, name, args):
                 return self.named(name, args, span, params)
             case tree.TyTuple(_, items):
@@ -154,7 +156,7 @@ class Group:
                 pass
         raise self.cx.fail("E0209", "a type is wanted here, not a size", t.span)
 
-    def named(self, name: str, args: tuple, span, params: set[str]) -> Type:
+    def named(self, name: str, args: tuple, span, params: tuple[ty.Var, ...]) -> Type:
         own = self.defs.get(name)
         if own is None:
             found = self.cx.type_name(name, span)
@@ -169,21 +171,20 @@ class Group:
         )
         return apply(self.cx, found, values)
 
-    def size(self, s, params: set[str]) -> ty.Size:
+    def size(self, s, params: tuple[ty.Var, ...]) -> ty.Size:
         match s:
             case tree.SizeNum(span, value):
                 return self.cx.solver.sizes.written(ty.Size(value), span)
             case tree.SizeUnknown():
                 return self.cx.solver.unknown_size()
             case tree.SizeVar(span, name) | tree.TyName(span, name, ()):
-                if name not in params:
-                    raise self.cx.fail(
-                        "E0209",
-                        f"the size `{name}` is not a parameter of this type",
-                        span,
-                        helps=(f"make it one:  type {name} t = ..., or write ? for a size known only when running",),
-                    )
-                return sizes.name(name)
+                if ty.Var(name, "size") in params:
+                    return sizes.name(name)
+                way = f"make it one:  type {name} t = ..., or write ? for a size known only when running"
+                if ty.Var(name) in params:
+                    way = f"the parameter '{name} is a type, as its quote says; that of a size is  {name}"
+                title = f"the size `{name}` is not a parameter of this type"
+                raise self.cx.fail("E0209", title, span, helps=(way,))
             case tree.SizeOp(_, op, left, right):
                 return combine(op, self.size(left, params), self.size(right, params))
             case tree.TyTuple(_, items):  # `(n * m) t` reads as a tuple

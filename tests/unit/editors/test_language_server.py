@@ -242,6 +242,13 @@ def test_completion_knows_types_and_what_may_come_next(client: Client) -> None:
         client, "let f x = match x with s|"
     )
     assert "sum" in labels(client, 'let s = $"total {su|')
+    record = "type p = { w : float; b : float; n : int }\nlet v = "
+    assert set(labels(client, record + "{ w = 1.0; |")) == {"b", "n"}
+    assert set(labels(client, record + "fun (p : p) -> { p with b = 1.0; |")) == {"w", "n"}
+    client.change("type a = A | Zap of int\ntype b = Zip\nlet f (x : a) = match x with A -> 1 | Z", wait=False)
+    order = sorted(client.at("completion", (2, 39)), key=lambda item: item["sortText"])
+    assert order[0]["label"] == "Zap"
+    assert "sum" not in labels(client, "let f x = match x with Some (s|")
     for nothing in ('let s = "su|', "-- su|", "(* su|", 'let s = "su|"'):
         assert labels(client, nothing) == {}
 
@@ -295,6 +302,9 @@ def test_signatures(client: Client) -> None:
     assert signature("let g = fold (fun a x -> a + x) |") == ("fold : ('a -> 'b -> 'a) -> 'a -> 'b[n] -> 'a", "'a")
     assert signature("let g = map |") == ("map : ('a -> 'b) -> 'a[n] -> 'b[n]", "('a -> 'b)")
     assert signature("let f (x : float[n]) (k : int) = x[k]\nlet g xs = 1.0 + f xs (2 + |)")[1] == "int"
+    pair = "type pair = Pair of float * int\nlet t = "
+    assert signature(pair + "Pair (sin 1.0, |") == ("Pair : float * int -> pair", "int")
+    assert signature("let t = Some (1 + |") == ("Some : 'a -> 'a option", "'a")
     text, place = marked("let g = |")
     client.change(text, wait=False)
     assert client.at("signatureHelp", place) is None

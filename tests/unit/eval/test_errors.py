@@ -66,7 +66,7 @@ def test_titles(text: str, title: str):
 
 
 def test_runaway_recursion(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("DPL_STACK", "40")
+    monkeypatch.setenv("DPL_STACK", "80")
     monkeypatch.setattr(machine, "SLICE", 50_000)
     error = failure("let rec f x = if x = 0 then 0 else 1 + f x - 1\ndo print (f 1)")
     assert error.code == "R0801" and error.helps == ("`f x - 1` is  (f x) - 1 : was  f (x - 1)  meant?",)

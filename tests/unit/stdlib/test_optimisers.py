@@ -24,7 +24,7 @@ let ys = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]
 type line = { at : float; slope : float; fixed : int }
 let logistic p =
   let z = p.at + p.slope * xs in
-  sum (softplus z - ys * z) + 0.05 * (p.at ** 2 + p.slope ** 2)
+  sum (softplus z - ys * z) + 0.05 * (p.at ** (p.fixed - 1) + p.slope ** 2)
 let fitted = { at = 0.32698802056936154; slope = -0.11630780245786098; fixed = 3 }
 let all what search search_records =
   finds $"{what}: valley" 1e-6 (search valley [-1.2, 1.0]) [1.0, 1.0];

@@ -116,6 +116,11 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("loop _ = () for i < 3 do print 1; print i", "(a; b)"),
         ("List.reverse [1;]", "List.rev xs"),
         ("List.norm [1.0;]", "List.to_array xs"),
+        ("Linalg.solve_lower 1", "Linalg.triangular_solve"),
+        ("List.indexed [1;]", "List.mapi (fun i x -> (i, x)) xs"),
+        ("Optim.minimize Optim.lbfgs", "Optim.lbfgs Optim.usual f start"),
+        ("Optim.lbfgs 10", "{ Optim.usual with most = ... }"),
+        ("(\n  for i in range(3):\n    print i)", "loop _ = () for i < n do"),
         ("loop (k, n) = (0, 1) while k < 3 do (k + 1, n); n", "(a; b)"),
     ],
 )

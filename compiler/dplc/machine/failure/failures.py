@@ -102,8 +102,9 @@ class Record:
         return {"a": self.a, "b": self.b, "c": self.c, "t": self.text}
 
 
-def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
-    """The message for a failure (not for EXIT, which is none), with the path of calls."""
+def error(record: Record, frames: Sequence[Frame], sites: Sites, unknown: int = 0) -> DplError:
+    """The message for a failure (not for EXIT, which is none), with the path of calls.  Between the frames `unknown`
+    more were not recorded."""
     from dpl.eval.machine.failure import RuntimeFailure, Site, for_user, located
 
     span, word = sites.place(record.site)
@@ -124,7 +125,7 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites) -> DplError:
         bare = located(out_of_bounds(word, title, record.holes) or bare, span)
     mentioned = {span.source, *(call.span.source for call in calls)}
     own = {source for source in mentioned if not source.in_library}
-    return for_user(RuntimeFailure(bare, [call for call in calls if call.span != NOWHERE]), own)
+    return for_user(RuntimeFailure(bare, [call for call in calls if call.span != NOWHERE], unknown), own)
 
 
 def missing(symbol: str, sites: Sites) -> DplError:

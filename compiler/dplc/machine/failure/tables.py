@@ -20,6 +20,8 @@ from dplc.machine.failure.failures import KINDS, Kind, Sites, out_of_bounds
 from dplc.machine.llvm.literals import escape
 from dplc.machine.runtime.failure_codes import Failure
 
+# the second help for deep recursion: who runs an executable cannot look at a path of calls, nor change the program
+MORE_STACK = "if not: the environment variable DPL_STACK chooses the stack, in mebibytes (2048)"
 # the tables as arguments of the runtime's functions
 POINTERS = 'ptr @"dpl kinds", ptr @"dpl places", ptr @"dpl texts"'
 
@@ -57,7 +59,8 @@ def numbers(values: Sequence[int]) -> str:
 
 
 def helped(kind: Kind) -> str:
-    return f"  = help: {kind.help}\n" if kind.help else ""
+    helps = (kind.help, MORE_STACK) if kind is KINDS[Failure.DEPTH] else (kind.help,)
+    return "".join(f"  = help: {help}\n" for help in helps if help)
 
 
 # private-use characters stand for the holes while the picture is drawn

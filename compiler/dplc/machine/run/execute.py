@@ -121,7 +121,7 @@ def failure(parts: list[tuple[bytes, int]], record: FailureRecord, sites: Sites)
     text = ctypes.string_at(record.text, record.size).decode("utf-8", "replace") if record.text else ""
     calls = frames(parts, ENTRY, record.addresses())
     what = Record(Failure(record.code), record.site, record.a, record.b, -record.size, text)
-    return error(what, list(calls), sites)
+    return error(what, list(calls), sites, max(record.count - 2 * CALLS, 0))
 
 
 def start(loaded: Loaded, args: Sequence[str]) -> Running:

@@ -41,11 +41,13 @@ class Site:
 
 
 class RuntimeFailure(DplError):
-    """A DplError being propagated, with the calls found so far, outermost first."""
+    """A DplError being propagated, with the calls found so far, outermost first.  In the middle of a long path
+    `unknown` more may be missing."""
 
-    def __init__(self, error: DplError, sites: list[Site]) -> None:
+    def __init__(self, error: DplError, sites: list[Site], unknown: int = 0) -> None:
         super().__init__(*error.diagnostics)
         self.sites = sites
+        self.unknown = unknown
 
 
 def located(error: DplError, span: Span) -> DplError:
@@ -66,7 +68,7 @@ def in_path(error: DplError, sites: list[Site]) -> DplError:
 def for_user(error: DplError, own: Collection[Source], item: Span | None = None) -> DplError:
     """The error as the user should see it: with its call path, and located in one of the user's `own` sources.  The
     item that ran is the place if tail calls left no other."""
-    sites = error.sites if isinstance(error, RuntimeFailure) else []
+    sites, unknown = (error.sites, error.unknown) if isinstance(error, RuntimeFailure) else ([], 0)
     first, *rest = error.diagnostics
     if first.span is None and sites:
         first = replace(first, span=sites[-1].span)
@@ -78,22 +80,23 @@ def for_user(error: DplError, own: Collection[Source], item: Span | None = None)
         if ours:
             labels = (Label(first.span, "raised here"), *first.labels) if tells_all() else ()
             first = replace(first, span=ours[-1], note="", labels=labels)
-    return DplError(replace(first, path=path(sites, own)), *rest)
+    return DplError(replace(first, path=path(sites, own, unknown)), *rest)
 
 
 def tells_all() -> bool:
     return bool(host.current.environment("DPL_VERBOSE"))
 
 
-def path(sites: list[Site], own: Collection[Source]) -> tuple[Call, ...]:
+def path(sites: list[Site], own: Collection[Source], unknown: int = 0) -> tuple[Call, ...]:
     """The calls to show: those in the user's sources, without calls of the library except its derivatives.  A long path
-    shows only its two ends."""
+    shows only its two ends; in its middle `unknown` calls may be missing."""
     told = {id(s): is_told(s, own) for s in {id(s): s for s in sites}.values()}  # of millions of calls few differ
     written = [s for s in sites if told[id(s)]]
     left_out = max(len(written) - 2 * SHOWN, 0)
     calls = [step(site) for site in (*written[:SHOWN], *written[SHOWN + left_out :])]
     if left_out:
-        calls.insert(SHOWN, Call(f"... {left_out} more"))
+        about = f"about {left_out + unknown}" if unknown else left_out  # some of the unknown may be the library's
+        calls.insert(SHOWN, Call(f"... {about} more"))
     return tuple(calls)
 
 

@@ -26,9 +26,9 @@ from dpl.eval.values.value import Builtin, Closure, Cont, Partial, Value
 Frame = tuple  # (resume, data, next)
 State = tuple[Callable, Any, Frame]
 
-SLICE = 1_000_000  # steps between checks of memory, at most
-STACK = 4096  # MiB; DPL_STACK chooses another size, as for native code
-FRAMES = 1000  # per MiB: what frames hold takes a third of it; a runaway recursion is told soon
+SLICE = 250_000  # steps between checks of memory, at most
+STACK = 2048  # MiB; DPL_STACK chooses another size, as for native code
+FRAMES = 500  # per MiB: a recursion that does not end is told in seconds, in derivatives too
 
 
 def most_frames() -> int:

@@ -186,7 +186,12 @@ GROWS = "what grows is a list, which becomes an array in the end:  List.to_array
 SHRINKS = "what shrinks is the argument of a recursive function:  let rec go (xs : float[?]) = ... go (drop 1 xs)"
 
 
-def size_helps(left: ty.Size, right: ty.Size, wanted: str, loop: bool = False) -> tuple[str, ...]:
+def size_helps(cx, left: ty.Size, right: ty.Size, wanted: str, loop: bool = False) -> tuple[str, ...]:
+    for size, other in ((left, right), (right, left)):
+        name = printer(cx).size(size)
+        scheme = getattr(cx.layers[-1].values.get(name), "scheme", None)
+        if not other.terms and scheme is not None and prune(scheme.ty) == ty.I64:
+            return (f"`{name}` is any size in a type, not the value `{name}`: write  {other.const}  there, or  ?",)
     if loop and left.terms == right.terms:
         return ("the state of a loop keeps its size", SHRINKS if left.const < right.const else GROWS)
     if left.terms and left.terms == right.terms:

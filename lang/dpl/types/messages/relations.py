@@ -61,7 +61,7 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
                 f"the sizes of {a} and {b} do not match: {left} and {right}",
                 span,
                 labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
-                helps=appending(span, constraint) or stretched(clash) or size_helps(clash.left, clash.right, b),
+                helps=appending(span, constraint) or stretched(clash) or size_helps(cx, clash.left, clash.right, b),
             )
         case (("lift" | "fits"), "rank"):
             return cx.fail(
@@ -201,7 +201,7 @@ def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span, labels: 
             span,
             note="this product needs  [.., k] @ [k, ..]",
             labels=both(span, labels, size_labels(p, clash, *clash.right)),
-            helps=size_helps(clash.right[0], clash.right[1], b),
+            helps=size_helps(cx, clash.right[0], clash.right[1], b),
         )
     if kind == "dot":
         return cx.fail(

@@ -57,6 +57,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
+    if ready := of_module_type(cx, name, args, i, wanted):
+        return ready
     order = exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
@@ -106,6 +108,26 @@ def of_library(cx: Context, name: str, least: int) -> str:
     if not isinstance(found, Value | Primitive) or len(kinds_wanted(found.scheme.ty)) < least:
         return ""
     return f"the whole type:  {name} : {show_scheme(found.scheme)}"
+
+
+def of_module_type(cx: Context, name: str, args: list[Arg], i: int, wanted: Type) -> str:
+    """A help for an argument whose type a module declares and has values of (`Optim.usual`), and for `Optim.minimize
+    Optim.lbfgs`: a method that takes the steps by itself."""
+    value = args[i].value
+    head = spine(value)[0] if isinstance(value, tree.App) else value
+    if not isinstance(wanted, ty.Con):
+        return ""
+    if isinstance(head, tree.Var) and wanted.name == "Optim.descent":
+        t = result_of(cx, head.name, 0)
+        is_whole = type(t) is ty.Fn and kind_of(t.arg) == "Optim.goal"
+        return f"it takes the steps by itself:  {head.name} Optim.usual f start" if is_whole else ""
+    module, _, _ = wanted.name.rpartition(".")
+    is_plain = module in cx.modules and kind_given(cx, head) in (NUMBER, "Tup")
+    values = cx.modules[module].values.items() if is_plain else ()
+    usual = [f"{module}.{p}" for p, v in values if isinstance(v, Value) and kind_of(v.scheme.ty) == wanted.name]
+    fields = cx.datas[wanted.name].fields if usual else ()
+    changed = f" ; with another field:  {{ {usual[0]} with {fields[-1]} = ... }}" if fields else ""
+    return f"one is  {usual[0]}{changed}" if usual else ""
 
 
 def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:

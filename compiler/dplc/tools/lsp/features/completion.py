@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
 from dpl.core import ty
+from dpl.core.term import Data
 from dpl.syntax.load import module_name
 from dpl.types.library import library
 from dpl.types.messages.pretty import Printer
 from dpl.types.solve.meta import prune
-from dpl.types.state.env import TYPES, Exports, Value
+from dpl.types.state.env import TYPES, Constructor, Exports, Value
 from lsprotocol import types as lsp
 
 from dplc.tools.lsp.features.describe import BUILT_IN, describe_entry, local_scheme, members
 from dplc.tools.lsp.text.cursor import Cursor, cursor_at
 from dplc.tools.lsp.text.documents import Document
 from dplc.tools.lsp.text.links import FIRST
+from dplc.tools.lsp.text.surroundings import Record, matched_at, record_at
 
 Kind = lsp.CompletionItemKind
 LOCAL, OWN, LIBRARY, WORD = "0123"  # the order of the offers
@@ -49,12 +51,13 @@ def offered(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
     elif cursor.draft.tokens and cursor.draft.tokens[-1].kind in ("IMPORT", "OPEN"):
         yield from module_names(cursor)
     else:
-        if parser.accepts("PREFIX"):
+        if record := record_at(cursor.draft.tokens):
+            yield from fields_left(cursor, record)
+        if parser.accepts("INTERP_OPEN"):  # as an operand does; a pattern may be `( ! )`, but no text with values
             yield from values(cursor)
         if parser.accepts("UPPER"):
+            yield from constructors_of_matched(cursor)
             yield from constructors(cursor)
-        if after_brace(cursor):
-            yield from all_fields(cursor)
         yield from keywords(cursor)
 
 
@@ -141,9 +144,48 @@ def fields(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
         if not known:
             yield from all_fields(cursor)
         return
+    yield from fields_of(cursor, data)
+
+
+def fields_of(cursor: Cursor, data: Data, given: Collection[str] = ()) -> Iterator[lsp.CompletionItem]:
     for name in data.fields:
-        described = describe_entry(cursor.printer, name, data)
-        yield item(name, Kind.Field, LOCAL, *texts(described))
+        if name not in given:
+            yield item(name, Kind.Field, LOCAL, *texts(describe_entry(cursor.printer, name, data)))
+
+
+def fields_left(cursor: Cursor, record: Record) -> Iterator[lsp.CompletionItem]:
+    """The fields that a record may still get: of the type of what is updated, or of those with the fields it has."""
+    given = {name.rpartition(".")[2] for name in record.given}
+    modules = {**cursor.document.around.modules, **library().modules}
+    named = [modules[m] for name in record.given if (m := name.rpartition(".")[0]) in modules]
+    declared = [d for exports in named or layers(cursor) for d in exports.fields.values() if isinstance(d, Data)]
+    fitting = {d.name: d for d in declared if given and given <= set(d.fields)}
+    if record.updated and (updated := type_of(cursor, *record.updated)):
+        fitting = {updated.name: updated}
+    for data in fitting.values():
+        yield from fields_of(cursor, data, given)
+    if not fitting:
+        yield from all_fields(cursor)
+
+
+def type_of(cursor: Cursor, start: int, end: int) -> Data | None:
+    """The data type of the expression between two places, if it is known."""
+    found = [(span.start, prune(t)) for span, t in cursor.notes.expressions if span.end == end and span.start >= start]
+    whole = min(found, key=lambda one: one[0], default=(0, None))[1]
+    return cursor.document.checking.datas.get(whole.name) if isinstance(whole, ty.Con) else None
+
+
+def constructors_of_matched(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
+    """At the beginning of an arm, the constructors of what is matched come first."""
+    matched = matched_at(cursor.draft.tokens)
+    data = type_of(cursor, *matched) if matched else None
+    if data is None or data.fields:
+        return
+    for tag, (name, _) in enumerate(data.cases):
+        plain = any(getattr(e.constructors.get(name), "data", None) == data for e in layers(cursor))
+        module = "" if plain or data.name.startswith(f"{FIRST}.") else data.name.rpartition(".")[0]
+        shown = f"{module}.{name}" if module in cursor.document.around.modules else name
+        yield item(shown, Kind.EnumMember, LOCAL, *texts(describe_entry(cursor.printer, name, Constructor(data, tag))))
 
 
 def all_fields(cursor: Cursor) -> Iterator[lsp.CompletionItem]:
