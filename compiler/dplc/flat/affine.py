@@ -85,6 +85,24 @@ class Affine:
                     found.append((index, constant, turns))
         return min(found, key=lambda place: abs(place[1]), default=None)
 
+    def turned(self, op: f.Op) -> tuple[str, int] | None:
+        """The index i of a loop of n steps, and the number c, of which (i + c) mod n is the same as `mod` gives; here
+        its operand is i + c + t n for any t.  -n <= c <= n for every n that the length can be."""
+        if op.op != "mod" or op.args[0].ty != f.I64:
+            return None
+        length, at = self.sum(op.args[1]), self.sum(op.args[0])
+        index = next((str(term) for term, factor in at.items() if factor == 1 and self.counts.get(term) == length), "")
+        if not index or len(length) != 1:
+            return None
+        ((term, factor),) = length.items()
+        rest = combined(at, {index: 1}, -1)
+        turns = rest.get(term, 0) // factor if factor > 0 else 0
+        rest = combined(rest, length, -turns)
+        constant = rest.get(ONE, 0)
+        if not set(rest) <= {ONE} or (term != ONE and abs(constant) > 1):
+            return None
+        return index, min(constant, constant - factor, key=abs) if term == ONE else constant
+
     def total(self, op: f.Op) -> Sum | None:
         """The value of an operation as a sum."""
         match op.op, op.args:

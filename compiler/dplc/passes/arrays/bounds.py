@@ -6,10 +6,14 @@
 An index is a sum: constants, lengths and indices of loops, each with a factor.  It is in bounds if it is so for the
 least and greatest values of the loops' indices, by the lengths that the code tells (`flat/dims.py`).  So are `i + u`
 in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in reverse.  A place on a ring, (i + 1) mod n,
-is in bounds, too, and needs no division (attr `ring`).
+is in bounds, too, and needs no division (attr `ring`); where the operand has whole turns more, as in (i + 1 + n) mod n,
+these go.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
 
 from dpl.node import replace
 
@@ -19,28 +23,42 @@ from dplc.flat.conditions import Conditions
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import with_binds, with_body, with_inner, with_rhs
+from dplc.flat.walk import supply_for, with_binds, with_body, with_inner, with_rhs
 
 
 def bounds(program: f.Program) -> f.Program:
-    return replace(program, fns={name: without_checks(fn) for name, fn in program.fns.items()})
+    supply = cache(lambda: supply_for(program))
+    return replace(program, fns={name: without_checks(fn, supply) for name, fn in program.fns.items()})
 
 
-def without_checks(fn: f.Fn) -> f.Fn:
-    work = _Bounds(Affine(dims_of(fn.body)))
+def without_checks(fn: f.Fn, supply: Callable[[], f.Supply]) -> f.Fn:
+    work = _Bounds(Affine(dims_of(fn.body)), supply)
     return with_body(fn, work.block(fn.body))
 
 
 class _Bounds:
     """One function."""
 
-    def __init__(self, affine: Affine) -> None:
-        self.affine = affine
+    def __init__(self, affine: Affine, supply: Callable[[], f.Supply]) -> None:
+        self.affine, self.supply = affine, supply
         self.conditions = Conditions(affine)
 
     def block(self, block: f.Block) -> f.Block:
-        binds = [self.bind(bind) for bind in block.binds]
+        binds = [one for bind in block.binds for one in self.binds(bind)]
         return with_binds(block, binds)
+
+    def binds(self, bind: f.Bind) -> tuple[f.Bind, ...]:
+        """The binding; the place on a ring without whole turns."""
+        op = bind.rhs
+        if not (isinstance(op, f.Op) and op.op == "mod" and not self.affine.on_ring(op)):
+            return (self.bind(bind),)
+        place = self.affine.turned(op)
+        if place is None:
+            return (self.bind(bind),)
+        index, constant = place
+        at = f.Var(self.supply().fresh("add"), f.I64)
+        before = f.Bind((at,), f.Op("add", (f.Var(index, f.I64), f.Const(constant, f.I64)), (), op.span))
+        return self.bind(before), self.bind(f.Bind(bind.vars, replace(op, args=(at, op.args[1]))))
 
     def bind(self, bind: f.Bind) -> f.Bind:
         self.conditions.define(bind)

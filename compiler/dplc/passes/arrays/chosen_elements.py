@@ -73,7 +73,7 @@ def changed(fn: f.Fn, supply: f.Supply, silent: set[str]) -> f.Fn:
     body = chooser.block(fn.body)
     if not chooser.chosen:
         return fn
-    fn = without_checks(replace(fn, body=body))
+    fn = without_checks(replace(fn, body=body), lambda: supply)
     return replace(fn, body=drop_unused(fn.body))
 
 
