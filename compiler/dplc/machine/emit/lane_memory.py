@@ -36,6 +36,9 @@ class Memory:
 
     def store(self, ty: str, values: Values, at: str, align: int) -> None:
         """Stores the rows of the points that lie one after the other; `values` are the columns."""
+        if ty == "bool":
+            flags, ty = vector_type("bool", self.width), "i8"
+            values = [self.w.let(f"zext {flags} {value} to <{self.width} x i8>") for value in values]
         count = self.width * len(values)
         t, value = vector_type(ty, count), self.in_rows(ty, values)
         if not self.mask:
@@ -62,6 +65,9 @@ class Memory:
         return w.let(f"shufflevector {t} {joined[0]}, {t} poison, {places(order)}")
 
     def load(self, ty: str, at: str, align: int) -> str:
+        if ty == "bool":
+            bytes_ = self.load("i8", at, align)
+            return self.w.let(f"trunc <{self.width} x i8> {bytes_} to <{self.width} x i1>")
         t = vector_type(ty, self.width)
         if not self.mask:
             return self.w.let(f"load {t}, ptr {at}, align {align}")

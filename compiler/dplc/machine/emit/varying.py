@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dpl.node import node, replace
+from dpl.node import node
 from dpl.prims.elementary import VECTORS
 
 from dplc.flat import term as f
 from dplc.flat.nans import passes_nan
 from dplc.flat.types import rank_of
 from dplc.flat.walk import names, rhs_mentions
+from dplc.machine.emit.lane_loops import with_loops
 from dplc.machine.emit.least_values import with_least_values
 from dplc.machine.emit.row_sums import with_row_sums
 from dplc.machine.emit.rows import Row, in_pieces, with_fields
@@ -86,12 +87,16 @@ def numbers_in(ty: f.Type) -> Iterator[f.Type]:
 def selects(branch: f.If) -> bool:
     """True for a branch on arithmetic, which may be done where it is not asked for."""
     done = [bind.rhs for arm in (branch.then, branch.else_) for bind in arm.binds]
-    return all(selects(rhs) if isinstance(rhs, f.If) else isinstance(rhs, f.Op) and is_plain(rhs) for rhs in done)
+    return all(selects(rhs) if isinstance(rhs, f.If) else is_plain(rhs) or is_function(rhs) for rhs in done)
 
 
-def is_plain(op: f.Op) -> bool:
+def is_plain(rhs: f.Rhs) -> bool:
     """True for arithmetic that there is for vectors; powers only where they are products."""
-    return op.op in ROWS or (op.op == "powi" and isinstance(op.args[1], f.Const) and op.args[1].value in PRODUCTS)
+    match rhs:
+        case f.Op("powi", (_, f.Const(power))):
+            return power in PRODUCTS
+        case _:
+            return isinstance(rhs, f.Op) and rhs.op in ROWS
 
 
 def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
@@ -122,23 +127,6 @@ def varying(par: f.Par) -> Varying | None:
     )  # fmt: skip
 
 
-def with_loops(par: f.Par) -> f.Par:
-    """A Par in whose points what adds to arrays only is a loop in order, beside another one: alone it has vectors."""
-    if not any(isinstance(bind.rhs, f.For) for bind in par.body.binds):
-        return par
-    binds = tuple([in_order(bind) for bind in par.body.binds])
-    return par if binds == par.body.binds else replace(par, body=replace(par.body, binds=binds))
-
-
-def in_order(bind: f.Bind) -> f.Bind:
-    match bind.rhs:
-        case f.Par(((index, count),), body, outs) if outs and all(out.acc for out in outs):
-            accs, targets = zip(*[(out.acc, out.target) for out in outs], strict=True)
-            return f.Bind(bind.vars, f.For(index, count, accs, targets, body))
-        case _:
-            return bind
-
-
 class _Misfit(Exception):
     """Something cannot be computed in lanes."""
 
@@ -166,7 +154,7 @@ class _Finder:
         self.results = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.acc]
 
     def fits(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
-        if any(x.ty not in FLOATS for x in results):
+        if any(x.ty not in (*FLOATS, f.BOOL) for x in results):
             return False
         try:
             self.block(f.Block(tuple(binds), tuple(results)))
@@ -280,7 +268,8 @@ class _Finder:
             fits = self.of_number(var, op)
         elif op.op == "index":
             array, *at = op.args
-            fits = rank_of(array.ty) == len(at) and var.ty in FLOATS and not self.of(array) and self.places(at)
+            read = rank_of(array.ty) == len(at) and not self.of(array) and self.places(at)
+            fits = read and (var.ty in FLOATS or (var.ty == f.BOOL and bool(self.of(at[-1]) & BY_LANE)))
         else:
             known = op.op not in COMPARISONS or op.args[0].ty in FLOATS
             fits = (is_plain(op) or is_function(op)) and var.ty in (*FLOATS, f.BOOL) and known

@@ -18,7 +18,8 @@ PLAIN = {"add": "fadd", "acc_add": "fadd", "sub": "fsub", "mul": "fmul", "div": 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 LOGIC = ("and", "or", "not")
 INTRINSICS = {name: row.llvm for name, row in TABLE.items() if row.llvm.startswith("llvm.")}
-ROWS = frozenset((*PLAIN, *COMPARISONS, *LOGIC, *INTRINSICS, "neg", "max", "min", "relu", "select", "clip", "sign"))
+ROWS = frozenset((*PLAIN, *COMPARISONS, *LOGIC, *INTRINSICS, "neg", "max", "min", "relu", "select", "clip", "sign",
+                  "stop_grad"))  # fmt: skip
 
 
 def vector_type(ty: str, lanes: int) -> str:
@@ -41,6 +42,8 @@ def vector(w: Writer, row: str, ty: str, lanes: int, args: list[str]) -> str:
             return w.let(f"{row} {flags} {args[0]}, {args[1]}")
         case "neg":
             return w.let(f"fneg {t} {args[0]}")
+        case "stop_grad":
+            return args[0]
         case "relu":
             above = w.let(f"fcmp ugt {t} {args[0]}, zeroinitializer")
             return w.let(f"select {flags} {above}, {t} {args[0]}, {t} zeroinitializer")

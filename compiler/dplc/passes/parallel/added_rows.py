@@ -41,6 +41,7 @@ class _Row:
 class _Made:
     """A Par that makes rows, the bindings of which go, and what its outs are added to."""
 
+    vars: tuple[f.Var, ...]
     par: f.Par
     gone: list[str]
     added: dict[int, tuple[f.Var, f.Op, f.Var, f.Atom | None]] = field(default_factory=dict)
@@ -65,8 +66,9 @@ class _Rows:
                 waiting[read].gone.clear()  # a sum is used before all are there
             match bind.rhs:
                 case f.Par() as par if self.is_row(bind, par):
-                    made = _Made(par, [name])
-                    rows.update({var.name: _Row(made, k) for k, var in enumerate(bind.vars)})
+                    made = _Made(bind.vars, par, [name])
+                    waiting.update({var.name: made for var, out in zip(bind.vars, par.outs, strict=True) if out.acc})
+                    rows.update({var.name: _Row(made, k) for k, var in enumerate(bind.vars) if not par.outs[k].acc})
                 case f.Op("acc_extend", (f.Var(short), length)) if short in rows and self.uses[name] == 1:
                     rows[name] = replace(rows[short], length=length)
                     rows[short].par.gone.append(name)
@@ -76,7 +78,7 @@ class _Rows:
                     if term.name in rows and (made := rows[term.name].par).gone:
                         row = rows[term.name]
                         made.added[row.k] = bind.vars[0], op, acc, row.length
-                        if len(made.added) == len(made.par.outs):
+                        if len(made.added) == sum(not out.acc for out in made.par.outs):
                             for one in made.gone:
                                 del binds[one]
                             bind = self.adding(made)
@@ -94,27 +96,27 @@ class _Rows:
 
     def is_row(self, bind: f.Bind, par: f.Par) -> bool:
         """True for arrays of numbers, used once, whose points cannot fail."""
-        if par.ordered or any(out.kind != "keep" for out in par.outs) or any(self.uses[v.name] != 1 for v in bind.vars):
+        kept = [(var, x) for var, x, out in zip(bind.vars, par.body.results, par.outs, strict=True) if not out.acc]
+        if par.ordered or not kept or any(out.kind not in ("keep", "add") for out in par.outs):
             return False
         counted = all(natural(n) or (isinstance(n, f.Var) and n.name in self.lengths) for _, n in par.space)
-        numbers = bool(par.outs) and all(f.is_float(x.ty) for x in par.body.results)
+        numbers = all(f.is_float(x.ty) and self.uses[var.name] == 1 for var, x in kept)
         return counted and numbers and all(droppable(one.rhs) for one in par.body.binds)
 
     def adding(self, made: _Made) -> f.Bind:
         """The points of rows, which add to accumulators."""
-        par, variables, outs, binds, results = made.par, list[f.Var](), list[f.Out](), list[f.Bind](), list[f.Var]()
+        par, binds, results = made.par, list(made.par.body.binds), list(made.par.body.results)
+        variables, outs = list(made.vars), list(par.outs)
         for k, (var, op, acc, length) in sorted(made.added.items()):
             inner, after = (f.Var(self.supply.fresh(acc.name), acc.ty) for _ in range(2))
             places, rank = tuple([index for index, _ in par.space]), rank_of(acc.ty)
             dims = tuple([count for _, count in par.space]) if length is None else (length,)
             if op.op == "acc_index":
                 dims, places = op.args[2 : 2 + rank], (*op.args[2 + rank :], *places)
-            args = (inner, par.body.results[k], *dims, *places)
+            args = (inner, results[k], *dims, *places)
             binds.append(f.Bind((after,), f.Op("acc_index", args, (("rank", rank),), op.span)))
-            variables.append(var)
-            outs.append(f.Out("add", target=acc, acc=inner))
-            results.append(after)
-        body = f.Block((*par.body.binds, *binds), tuple(results))
+            variables[k], outs[k], results[k] = var, f.Out("add", target=acc, acc=inner), after
+        body = f.Block(tuple(binds), tuple(results))
         return f.Bind(tuple(variables), replace(par, body=body, outs=tuple(outs)))
 
 

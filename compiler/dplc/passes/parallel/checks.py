@@ -62,6 +62,7 @@ class _Checks:
         reads = [inner for inner in every(par.body) if is_checked(inner.rhs)]
         if par.ordered or not reads:
             return None
+        alike, par = self.alike(par)
         counts = dict(self.affine.counts)
         inside = {var.name for var in bound_inside(par)}
         ranges = _Ranges(self.affine, inside)
@@ -70,6 +71,7 @@ class _Checks:
         if not fine:
             return None
         b, own, here = Builder(self.supply), par.space[0][0], set(map(id, par.body.binds))
+        b.binds += alike
         if len(par.space) == 1 and all(id(read) in here and is_own(read.rhs, own, inside) for read in reads):
             bad, part = self.at_least_length(b, par.space[0][1], reads)
         else:
@@ -79,6 +81,23 @@ class _Checks:
         if bad is not None:
             b.binds.append(f.Bind((), f.If(bad, Copier(self.supply, {}).block(part), f.Block((), ()))))
         return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, with_blocks(par, unchecked))]
+
+    def alike(self, par: f.Par) -> tuple[list[f.Bind], f.Par]:
+        """What reads whole numbers in the same places in all points, as these may be indices; and a Par without that.
+        There must be points: else the places may not be there."""
+        if not all(isinstance(n, f.Const) and isinstance(n.value, int) and n.value > 0 for _, n in par.space):
+            return [], par
+        inside = {var.name for var in bound_inside(par)}
+        found: list[f.Bind] = []
+        for bind in par.body.binds:
+            if bind.vars and bind.vars[0].ty == f.I64 and isinstance(bind.rhs, f.Op) and bind.rhs.op == "index":
+                if bind.rhs.attr("unchecked") is True and inside.isdisjoint(names(bind.rhs.args)):
+                    found.append(bind)
+                    self.affine.define(bind)
+        if not found:
+            return [], par
+        rest = [bind for bind in par.body.binds if not any(bind is one for one in found)]
+        return found, replace(par, body=with_binds(par.body, rest))
 
     def at_least_length(self, b: Builder, count: f.Atom, reads: list[f.Bind]) -> tuple[f.Atom, f.Block]:
         """Whether a read at the own point fails, and all reads at the first point where one does."""
@@ -103,7 +122,7 @@ class _Ranges:
         self.rows: set[str] = set()  # arrays of the points that are parts of others
 
     def can_be_checked(self, par: f.Par) -> bool:
-        if par.ordered or not all(self.outside(count) for _, count in par.space):
+        if par.ordered or not all(map(self.is_known, [term for _, n in par.space for term in self.affine.sum(n)])):
             return False
         for index, count in par.space:
             self.affine.loop(index, count)
@@ -119,6 +138,9 @@ class _Ranges:
             case f.Op("index" | "slice") as op if is_checked(op) or isinstance(bind.vars[0].ty, f.Arr):
                 self.rows.add(bind.vars[0].name)
                 return not is_checked(op) or (self.read(op) if op.op == "index" else self.part(op))
+            case f.Op(op, (array, *_)) if OPS[op].finds:
+                length = self.affine.dims.of(array, 0)
+                return isinstance(length, f.Const) and isinstance(length.value, int) and length.value > 0
             case f.Op() | f.Call():
                 self.affine.define(bind)
                 return droppable(bind.rhs)

@@ -17,6 +17,7 @@ from dplc.flat.walk import atoms, every
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
 STRAIGHT = 160  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
 CHOICE = 4  # the same of an arm that vectors compute besides the other one
+REDUCING = 32  # the same of a function that gives one number of a vector
 ASKING = 48  # the same of a function that mostly compares whole numbers
 CHOSEN = 32  # the same of a function with only the arms for the constructors that it is given
 
@@ -31,7 +32,18 @@ def has_at_most(most: int, body: f.Block) -> bool:
 
 def pays_in_loops(fn: f.Fn, others: Mapping[str, f.Fn]) -> bool:
     """True for a function that is inlined at calls in loops, as `others` are."""
-    return is_straight(fn, others) or asks_of_places(fn)
+    return is_straight(fn, others) or asks_of_places(fn) or is_reduction(fn)
+
+
+def is_reduction(fn: f.Fn) -> bool:
+    """True for a function that gives one number of a vector, by elementary functions, such as `logsumexp`: the vector
+    need not be made where its elements are computed."""
+    binds = every(fn.body)
+    plain = len(binds) <= REDUCING and all(isinstance(bind.rhs, f.Op | f.Build | f.If) for bind in binds)
+    vectors = [ty for ty in (param.ty for param in fn.params) if isinstance(ty, f.Arr)]
+    one = bool(vectors) and all(ty.rank == 1 and f.is_float(ty.elem) for ty in vectors)
+    costly = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in elementary.NAMES for bind in binds)
+    return plain and one and costly and len(fn.results) == 1 and f.is_float(fn.results[0])
 
 
 def asks_of_places(fn: f.Fn) -> bool:
