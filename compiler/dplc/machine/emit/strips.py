@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.node import node
+from dpl.prims import TABLE
 from dpl.prims.sums import BLOCK, FEW
 
 from dplc.flat import term as f
@@ -91,8 +92,15 @@ def needed(binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> list[f.Bind]:
 
 
 def is_arithmetic(bind: f.Bind) -> bool:
-    """True for a few operations on numbers and elements of arrays, which cannot fail."""
-    return bool(bind.vars) and is_short(f.Block((bind,), ())) and droppable(bind.rhs)
+    """True for a few operations on numbers and elements of arrays, which cannot fail, and which vectors have."""
+    block = f.Block((bind,), ())
+    return bool(bind.vars) and is_short(block) and droppable(bind.rhs) and not any(map(is_of_one, every(block)))
+
+
+def is_of_one(bind: f.Bind) -> bool:
+    """True for a function of the runtime library that takes one number at a time, as `lgamma` does."""
+    row = TABLE.get(bind.rhs.op) if isinstance(bind.rhs, f.Op) else None
+    return row is not None and row.llvm.startswith("rt.")
 
 
 def has_functions(binds: Sequence[f.Bind]) -> bool:
