@@ -42,7 +42,7 @@ class Parts:
 
 def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     """The two parts of a Par's points, whose bindings are these; None if that is not worth it."""
-    if par.ordered or any(out.kind != "add" and (out.target or not isinstance(x.ty, f.Num))
+    if par.ordered or any(out.kind != "add" and (out.target or not is_numbers(x.ty))
                           for out, x in zip(par.outs, par.body.results, strict=True)):  # fmt: skip
         return None
     count = par.space[-1][1]
@@ -53,6 +53,11 @@ def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
         return parts
     parts = _split(par, binds)
     return parts if parts and (has_functions(parts.second) or varying(parts.first)) else None
+
+
+def is_numbers(ty: f.Type) -> bool:
+    """True for numbers, and for tuples of them, such as what is kept for the way back."""
+    return isinstance(ty, f.Num) or (isinstance(ty, f.Tup) and all(map(is_numbers, ty.items)))
 
 
 def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
