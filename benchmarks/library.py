@@ -26,6 +26,7 @@ from scipy import fft, integrate, interpolate, linalg, special, stats  # noqa: E
 
 ROOT = Path(__file__).parent.parent
 SIZES, SQUARE = (1000,), 100
+TOGETHER = 6  # functions in a program: of very large ones less is optimised
 Peer = Callable[[np.ndarray], object]
 
 # Name: the function in DPL, of x or of a matrix a; the peer.
@@ -112,7 +113,12 @@ MATRICES: dict[str, tuple[str, Peer | None]] = {
 
 
 def in_dpl(rows: dict[str, tuple[str, Peer | None]], argument: str, size: int) -> list[tuple[float | None, ...]]:
-    """The least times of the functions and of their gradients, by one program; none where `dpl bench` skips one."""
+    """The least times of the functions and of their gradients, by a program for each few; none where `dpl bench` skips
+    one."""
+    if len(rows) > TOGETHER:
+        names = list(rows)
+        few, others = ({name: rows[name] for name in part} for part in (names[:TOGETHER], names[TOGETHER:]))
+        return in_dpl(few, argument, size) + in_dpl(others, argument, size)
     text = "".join(f"let row{i} ({argument}) = {body}\n" for i, (body, _) in enumerate(rows.values()))
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, "rows.dp")

@@ -172,7 +172,7 @@ ELEMENTARY = (
     real("lgamma", "logarithm of the gamma function", on.lgamma,
          lambda t, a, y: t * a[0].integer(0).call("polygamma", a[0]), "rt.lgamma", 0.7, 2.5),
     Row("polygamma", "int -> 'a -> 'a where 'a : real", "polygamma n x: derivative number n + 1 of lgamma",
-        on.polygamma, (None, lambda t, a, y: t * (a[0] + 1).call("polygamma", a[1])), public=False),
+        on.polygamma, (None, lambda t, a, y: t * (a[0] + 1).call("polygamma", a[1])), "rt.polygamma", public=False),
     own("sigmoid", "1 / (1 + exp (-x))", lambda t, a, y: t * (sech2(a[0] * 0.5) * 0.25)),
     own("softplus", "log (1 + exp x), without overflow", lambda t, a, y: t * sigmoid(a[0])),
     real("relu", "max 0 x, with derivative 0 at 0", lambda x: x if x > 0.0 or x != x else 0.0,

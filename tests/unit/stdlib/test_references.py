@@ -75,6 +75,10 @@ SLOPES = [
     "fun x -> sum (Quad.cumulative_trapezoid [0.0, x, 5.0] [x, 1.0, x * x] ** 2)",
     "fun x -> Stats.skewness [x, 2.0, 7.0] + Stats.kurtosis [x, 2.0, 7.0]",
 ]
+WHOLE = [  # functions that know exact values at whole numbers; their slopes there are not those of the values
+    *[f"Special.{name}" for name in ("gamma", "factorial", "digamma", "binomial 7.0", "gammainc 2.0", "bessel_y 0")],
+    *[f"fun x -> Special.{name}" for name in ("binomial x 2.0", "gammainc x 2.0", "beta x 2.0", "betainc x 2.0 0.4")],
+]
 SOLUTIONS = [
     "fun w -> fst (Ode.dopri5 tight (fun _ (x, v) -> (v, 0.0 - w * w * x)) 0.0 3.0 (1.0, w))",
     "fun w -> fst (Ode.tsit5 tight (fun t (x, v) -> (v, t - w * x)) 0.0 w (1.0, w))",
@@ -290,6 +294,7 @@ def test_slopes(dpl, engine: tuple[str, ...]) -> None:
     )
     lines = [FACTS, *(f'do at_both {order} "{call}" ({call})' for call in slopes)]
     lines += [f'do check "{call}" ({call}) 1.3' for call in solutions]
+    lines += [f'do check "{call}" ({call}) 3.0' for call in WHOLE]
     assert printed(dpl, engine, lines) == []
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.node import node
+from dpl.prims import TABLE
 from dpl.prims.sums import BLOCK, FEW
 
 from dplc.flat import term as f
@@ -41,7 +42,7 @@ class Parts:
 
 def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     """The two parts of a Par's points, whose bindings are these; None if that is not worth it."""
-    if par.ordered or any(out.kind != "add" and (out.target or not isinstance(x.ty, f.Num))
+    if par.ordered or any(out.kind != "add" and (out.target or not is_numbers(x.ty))
                           for out, x in zip(par.outs, par.body.results, strict=True)):  # fmt: skip
         return None
     count = par.space[-1][1]
@@ -52,6 +53,11 @@ def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
         return parts
     parts = _split(par, binds)
     return parts if parts and (has_functions(parts.second) or varying(parts.first)) else None
+
+
+def is_numbers(ty: f.Type) -> bool:
+    """True for numbers, and for tuples of them, such as what is kept for the way back."""
+    return isinstance(ty, f.Num) or (isinstance(ty, f.Tup) and all(map(is_numbers, ty.items)))
 
 
 def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
@@ -91,8 +97,15 @@ def needed(binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> list[f.Bind]:
 
 
 def is_arithmetic(bind: f.Bind) -> bool:
-    """True for a few operations on numbers and elements of arrays, which cannot fail."""
-    return bool(bind.vars) and is_short(f.Block((bind,), ())) and droppable(bind.rhs)
+    """True for a few operations on numbers and elements of arrays, which cannot fail, and which vectors have."""
+    block = f.Block((bind,), ())
+    return bool(bind.vars) and is_short(block) and droppable(bind.rhs) and not any(map(is_of_one, every(block)))
+
+
+def is_of_one(bind: f.Bind) -> bool:
+    """True for a function of the runtime library that takes one number at a time, as `lgamma` does."""
+    row = TABLE.get(bind.rhs.op) if isinstance(bind.rhs, f.Op) else None
+    return row is not None and row.llvm.startswith("rt.")
 
 
 def has_functions(binds: Sequence[f.Bind]) -> bool:
