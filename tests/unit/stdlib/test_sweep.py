@@ -2,8 +2,8 @@
 modes, with respect to all floats of its arguments; and these beside differences (`sweep/head.dp`).
 
 A file of `sweep/` has the rows of some modules; `edges.dp` has values and slopes at the ends of what functions take,
-`mended.dp` those that were wrong once, `refused.dp` what is an error.  The rows of functions that take any floats run in
-single precision, too."""
+`mended.dp` those that were wrong once, `refused.dp` what is an error.  The rows of functions that take any floats run
+in single precision, too."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SWEPT = (
     "string", "tensor", "transform", "tree", "vi",
 )  # fmt: skip
 SINGLE = ("containers", "linalg", "nn", "sparse", "special", "stats", "tables")
-DOUBLE = {  # arguments in f64, whatever the data
+DOUBLE = {  # arguments in f64, whatever the data; the size of a file
     *("Ad.check_grad", "Nn.dropout", "Tree.axpy", "Tree.clip_norm", "Tree.fold", "Tree.map2", "Tree.scale"),
-    *("Tree.save", "Tree.unflatten", "Vi.draws", "Vi.draws_full"),
+    *("Tree.load", "Tree.save", "Tree.unflatten", "Vi.draws", "Vi.draws_full"),
 }
 DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+)(?![\w.])")
 CONSTANT = re.compile(r"\b(inf|nan|pi)\b(?![\"])")

@@ -3,8 +3,8 @@
     (1, "a") < (1, "b")      c = order of 1 and 1; if c = 0 then str_cmp "a" "b" else c; lt c 0
 
 Equality of floats is IEEE's, also inside data.  Order inside data is total, so that data can be sorted: there NaN comes
-after all numbers and beside itself.  Two numbers that are not inside data are compared by the machine's instructions.  The interpreter's side is
-`eval/values/structure.py`.
+after all numbers and beside itself.  Two numbers that are not inside data are compared by the machine's instructions.
+The interpreter's side is `eval/values/structure.py`.
 """
 
 from __future__ import annotations
