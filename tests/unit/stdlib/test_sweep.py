@@ -77,7 +77,7 @@ def test_single_precision(dpl, name: str, tmp_path: Path) -> None:
     coarse = head.replace("let exact = true", "let exact = false")
     want = dpl("run", "--engine", "interp", "-", stdin=head + rows, cwd=tmp_path).stdout
     for engine in (("interp",), ("native", "-O0")):
-        run = dpl("run", "--engine", *engine, "-", stdin=coarse + single(rows), cwd=tmp_path)
+        run = dpl("run", "--engine", *engine, "-", stdin=coarse + single(rows), cwd=tmp_path, timeout=900)
         assert run.returncode == 0, run.stderr
         assert not re.findall("^WRONG.*", run.stdout, re.MULTILINE)
         assert_same_output(run.stdout, want, rel=3e-4)
@@ -87,7 +87,7 @@ def test_single_precision(dpl, name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["mended", pytest.param("edges", marks=pytest.mark.slow)])
 def test_edges(dpl, engine: tuple[str, ...], name: str) -> None:
     """At the ends of what functions take, and outside of it."""
-    run = dpl("run", "--engine", *engine, str(SWEEP / f"{name}.dp"))
+    run = dpl("run", "--engine", *engine, str(SWEEP / f"{name}.dp"), timeout=600)
     assert run.returncode == 0, run.stderr
     assert_same_output(run.stdout, (SWEEP / f"{name}.out").read_text(), rel=1e-12)
 
