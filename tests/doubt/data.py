@@ -29,6 +29,19 @@ def listed(h: Hole) -> str:
     return f"List.of_array {h(array(item, h.writer.below(3) + 1)) if item.name != 'ref' else '[]'}"
 
 
+@rule(1, lambda h: h.ty in (BOOL, INT))
+def in_order(h: Hole) -> str:
+    """The order of data with floats inside, of which some are NaN."""
+    one, two = (f"({h.one('0.0 / 0.0', h(FLOAT), h(FLOAT))}, {h(INT)})" for _ in range(2))
+    other = h.one(f"(0.0 / 0.0, {h(INT)})", f"({h(FLOAT)}, {h(INT)})")
+    if h.ty == BOOL:
+        return h.one(f"{one} {h.one('<', '<=', '>', '>=')} {two}", f"[{one};] < [{two}; {other}]",
+                     f"Some {one} >= Some {two}")  # fmt: skip
+    return h.one(f"(argsort [{one}, {two}, {other}])[{h.writer.below(3)}]",
+                 f"List.length (List.group_by fst [{one}; {two}; {other}])",
+                 f"Map.get 7 {other} (Map.of_list [({one}, 1); ({two}, 2); ({other}, 3)])")  # fmt: skip
+
+
 @rule(4, lambda h: h.ty.name == "list")
 def list_by_recursion(h: Hole) -> str:
     """What is last but for a cell, and takes no stack."""

@@ -130,6 +130,23 @@ def column(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def opposite(h: Hole) -> str:
+    """Elements of a square field, and those on the other side of its diagonal, some of which are left out."""
+    n = h.writer.below(3) + 2
+    (count, *_), _ = sized(h, n)
+    of, u, i, j = (h.fresh(stem) for stem in "guij")
+    here, there = f"{u}[{i}, {j}]", f"{u}[{h.one(f'{j}, {i}', f'{j}, {i}', f'{count} - 1 - {i}, {j}')}]"
+    value = h.one(f"{here} - {there}", f"sin {here} - {there} * {here}", f"{there} + 0.3 * {here}")
+    test = h.one(f"{i} = {j}", f"{i} <= {j}", f"{i} > {j}", h.apart(BOOL, (i, INT), (j, INT)))
+    point = h.one(value, *[f"if {test} then {h.one('0.0', h.apart(FLOAT, (i, INT)))} else {value}"] * 3)
+    field = h.one(f"[for {i} < {count} -> [for {j} < {count} -> {point}]]",
+                  f"[for {i} < {count}, {j} < {count} -> {point}]")  # fmt: skip
+    weighed = f"{field} * [for {i} < {count} -> [for {j} < {count} -> {h.apart(FLOAT, (i, INT), (j, INT))}]]"
+    head = f"let {of} ({u} : float[{count}, {count}]) = sum (sum ({weighed})) in"
+    return f"{head} {of} {h(array(array(FLOAT, n), n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def covaried(h: Hole) -> str:
     """Sums over pairs of columns, of what is left when something of each column is taken away."""
     n, m = h.writer.below(3) + 1, h.writer.below(3) + 1

@@ -212,7 +212,7 @@ REFUSALS = {
     'Data.read_table "," "t.csv"': "not 't.csv'; it follows the path",
     'Data.write_table "t.csv" "," [("a", Data.Numbers []); ("b", Data.Texts ["x"])]': "1 cell in the column `b`, but 0",
     'Data.write_image "t.jpg" [[[0.0]]]': "'t.jpg' ends neither in .png nor in .pgm or .ppm",
-    "Plot.boxes [[1.0]; []]": "Plot.boxes: sample 2 is empty",
+    "Plot.boxes [[1.0]; []]": "Plot.boxes: sample 2 has no finite number",
     "Plot.contour 0 [0.0] [0.0] [[1.0]]": "a contour has 0 levels; one or more",
     'Plot.animate "t.svg" 0.0 [Plot.bars [1.0];]': "Plot.animate: 0.0 seconds for each picture; more than 0",
 }

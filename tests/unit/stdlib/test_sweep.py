@@ -2,7 +2,8 @@
 modes, with respect to all floats of its arguments; and these beside differences (`sweep/head.dp`).
 
 A file of `sweep/` has the rows of some modules; `edges.dp` has values and slopes at the ends of what functions take,
-`mended.dp` those that were wrong once, `refused.dp` what is an error."""
+`mended.dp` those that were wrong once, `refused.dp` what is an error.  The rows of functions that take any floats run
+in single precision, too."""
 
 from __future__ import annotations
 
@@ -18,13 +19,17 @@ OTHERS = ("head", "edges", "mended", "refused")
 FILES = sorted(path.stem for path in SWEEP.glob("*.dp") if path.stem not in OTHERS)
 ROW = re.compile(r'"([A-Z]\w*)\.([a-z]\w*\'*)"')
 SWEPT = (
-    "ad", "array", "bytes", "data", "dist", "fft", "interp", "json", "linalg", "list", "map", "mcmc", "nn", "ode", "optim",
-    "option", "plot", "prelude", "quad", "random", "result", "root", "set", "sparse", "special", "stats", "string",
-    "tensor", "transform", "tree", "vi",
+    "ad", "array", "bytes", "data", "dist", "fft", "interp", "json", "linalg", "list", "map", "mcmc", "nn", "ode",
+    "optim", "option", "plot", "prelude", "quad", "random", "result", "root", "set", "sparse", "special", "stats",
+    "string", "tensor", "transform", "tree", "vi",
 )  # fmt: skip
-# All families, and adaptive steps: native code of their derivatives takes minutes to compile, so it has others in
-# `test_references.py`.
-INTERPRETED = ("dist", "ode")
+SINGLE = ("containers", "linalg", "nn", "sparse", "special", "stats", "tables")
+DOUBLE = {  # arguments in f64, whatever the data; the size of a file
+    *("Ad.check_grad", "Nn.dropout", "Tree.axpy", "Tree.clip_norm", "Tree.fold", "Tree.map2", "Tree.scale"),
+    *("Tree.load", "Tree.save", "Tree.unflatten", "Vi.draws", "Vi.draws_full"),
+}
+DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+)(?![\w.])")
+CONSTANT = re.compile(r"\b(inf|nan|pi)\b(?![\"])")
 NO_NUMBERS = {
     *("inf", "nan", "pi", "max_int", "min_int", "of_int", "of_float"),  # constants and conversions
     *("ignore", "any", "all"),  # no floats
@@ -45,23 +50,44 @@ def test_every_function_has_a_row(module: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_sweep(dpl, name: str, tmp_path: Path) -> None:
-    """Both engines find no difference between the ways to a derivative, and print the same values.  Files that a program
-    writes are in a folder of its own."""
+    """Both engines find no difference between the ways to a derivative, and print the same values.  Files that a
+    program writes are in a folder of its own."""
     text = (SWEEP / "head.dp").read_text() + (SWEEP / f"{name}.dp").read_text()
     printed = []
-    for engine in (("interp",), *([] if name in INTERPRETED else [("native", "-O0")])):
-        run = dpl("run", "--engine", *engine, "-", stdin=text, cwd=tmp_path)
+    for engine in (("interp",), ("native", "-O0")):
+        run = dpl("run", "--engine", *engine, "-", stdin=text, cwd=tmp_path, timeout=900)
         assert run.returncode == 0, run.stderr
         assert not re.findall("^WRONG.*", run.stdout, re.MULTILINE)
         printed.append(run.stdout)
     assert_same_output(printed[0], printed[-1], rel=1e-12)
 
 
+def single(rows: str) -> str:
+    """The same rows in f32."""
+    return CONSTANT.sub(r"(f32 \1)", re.sub(r"\bfloat\b", "f32", DECIMAL.sub(r"\1f32", rows)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SINGLE)
+def test_single_precision(dpl, name: str, tmp_path: Path) -> None:
+    """The values are near to those in f64, in both engines, and derivatives in both modes are near to each other."""
+    parts = re.split(r"^(?=\S)", (SWEEP / f"{name}.dp").read_text(), flags=re.MULTILINE)
+    rows = "".join(part for part in parts if not {".".join(row) for row in ROW.findall(part)} & DOUBLE)
+    head = (SWEEP / "head.dp").read_text()
+    coarse = head.replace("let exact = true", "let exact = false")
+    want = dpl("run", "--engine", "interp", "-", stdin=head + rows, cwd=tmp_path).stdout
+    for engine in (("interp",), ("native", "-O0")):
+        run = dpl("run", "--engine", *engine, "-", stdin=coarse + single(rows), cwd=tmp_path, timeout=900)
+        assert run.returncode == 0, run.stderr
+        assert not re.findall("^WRONG.*", run.stdout, re.MULTILINE)
+        assert_same_output(run.stdout, want, rel=3e-4)
+
+
 @ENGINES
 @pytest.mark.parametrize("name", ["mended", pytest.param("edges", marks=pytest.mark.slow)])
 def test_edges(dpl, engine: tuple[str, ...], name: str) -> None:
     """At the ends of what functions take, and outside of it."""
-    run = dpl("run", "--engine", *engine, str(SWEEP / f"{name}.dp"))
+    run = dpl("run", "--engine", *engine, str(SWEEP / f"{name}.dp"), timeout=600)
     assert run.returncode == 0, run.stderr
     assert_same_output(run.stdout, (SWEEP / f"{name}.out").read_text(), rel=1e-12)
 

@@ -53,7 +53,7 @@ class Site:
 
     def is_beside(self, other: Site) -> bool:
         """True if both add at the same places."""
-        mine, its = [(site.loops, site.dims, site.offsets, site.rings) for site in (self, other)]
+        mine, its = [(site.loops, site.dims, site.solved, site.offsets, site.rings) for site in (self, other)]
         return mine == its
 
 

@@ -3,8 +3,8 @@
     (1, "a") < (1, "b")      c = order of 1 and 1; if c = 0 then str_cmp "a" "b" else c; lt c 0
 
 Equality of floats is IEEE's, also inside data.  Order inside data is total, so that data can be sorted: there NaN comes
-after all numbers and beside itself.  Two numbers that are not inside data are compared by the machine's instructions.  The interpreter's side is
-`eval/values/structure.py`.
+after all numbers and beside itself.  Two numbers that are not inside data are compared by the machine's instructions.
+The interpreter's side is `eval/values/structure.py`.
 """
 
 from __future__ import annotations
@@ -159,17 +159,18 @@ def ordered(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
 
 def order_numbers(body: Body, left: Value, right: Value) -> f.Atom:
     b = body.b
+    pair = b.atom(left), b.atom(right)
 
     def neither() -> Value:
-        if not f.is_float(left.ty):
+        if not f.is_float(pair[0].ty):
             return integer(0)
-        lost = [b.op("cast", (b.op("ne", (x, x)),), to="i64") for x in (left, right)]
+        lost = [b.op("cast", (b.op("ne", (x, x)),), to="i64") for x in pair]
         return b.op("sub", (lost[0], lost[1]))
 
     def not_below() -> Value:
-        return body.branch(b.op("gt", (left, right)), lambda: integer(1), neither)
+        return body.branch(b.op("gt", pair), lambda: integer(1), neither)
 
-    return b.atom(body.branch(b.op("lt", (left, right)), lambda: integer(-1), not_below))
+    return b.atom(body.branch(b.op("lt", pair), lambda: integer(-1), not_below))
 
 
 def first_difference(body: Body, orders: list[Callable[[], f.Atom]]) -> f.Atom:
