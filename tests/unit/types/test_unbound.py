@@ -119,6 +119,8 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("Linalg.solve_lower 1", "Linalg.triangular_solve"),
         ("List.indexed [1;]", "List.mapi (fun i x -> (i, x)) xs"),
         ("Optim.minimize Optim.lbfgs", "Optim.lbfgs Optim.usual f start"),
+        ("Prob.exact (fun () -> Control.require (Prob.flip 0.5); 1)", "Prob.observe c"),
+        ('String.pad 5 "x"', "String.pad_left"),
         ("range(0, 10, 2)", "[for i < n -> 0 + 2 * i]"),
         ("fun x -> x.to_float()", "functions stand before what they are given"),
         ("fun x -> try x catch e -> 0", "Control.attempt"),
