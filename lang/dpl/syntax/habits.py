@@ -46,11 +46,11 @@ def _comprehension(place: Place) -> Diagnostic | None:
 
 
 def _try(place: Place) -> Diagnostic | None:
-    """`try e with ...`, where `try` was read as a function."""
-    if place.token.kind != "WITH":
+    """`try e with ...` or `try e catch x -> ...`, where `try` was read as a function."""
+    if place.token.kind != "WITH" and not (place.token.value == "->" and not place.due("->")):
         return None
     for token in reversed(place.tokens[: place.number]):
-        if token.kind == "MATCH":
+        if token.kind in ("MATCH", "FUN", "IN"):
             return None
         if token.value == "try":
             way = "match Control.attempt (fun () -> e) with ..."
@@ -178,6 +178,7 @@ def _block(place: Place) -> Diagnostic | None:
         return _collection(place, brace, first, second)
     if first.kind == "LOWER" and second.value == "|":
         return place.error("E0106", "braces hold no `|`", f"a changed copy:  {{ {first.value} with x = e }}")
+    about = "match" if place.tokens[max(number - 2, 0)].value == "switch" else about
     helps = _BLOCKS.get(about, ("leave them out; several steps are put in parentheses:  (a; b)",))
     return place.error("E0106", "braces make records; they group no steps", *helps, at=brace)
 
@@ -275,6 +276,9 @@ def _condition(place: Place) -> Diagnostic | None:
 _ENDS_OPERAND = frozenset(("LOWER", "QLOWER", "INT", "FLOAT", "STRING", "RPAR", "RSQB", "INTERP_CLOSE"))
 
 
+COUNTED = ("for i < n do e", "to go through an array:  for i < length xs do ... xs[i]")
+
+
 def _counting(place: Place) -> Diagnostic | None:
     """Loops that count: `for i = 0 to n`, `for i in 0 to n`."""
     if (
@@ -285,8 +289,9 @@ def _counting(place: Place) -> Diagnostic | None:
         if place.inside("loop", "[") == "[":
             ways = ("the numbers from 0:  [for i < n -> e]", "the elements of an array:  [for x in xs -> e]")
             return place.error("E0106", "a comprehension counts from 0 to below a bound", *ways)
-        ways = ("for i < n do e", "to go through an array:  for i < length xs do ... xs[i]")
-        return place.error("E0106", "a loop counts from 0 to below a bound", *ways)
+        return place.error("E0106", "a loop counts from 0 to below a bound", *COUNTED)
+    if place.token.kind == "LOWER" and place.before.kind == "LOWER" and place.due("<") and place.inside("for") == "for":
+        return place.error("E0106", "a loop counts from 0 to below a bound", *COUNTED)  # `for i from 1 to n`
     if place.token.value == "<=" and place.inside("for", "do", "->") == "for":
         return place.error("E0106", "a count ends below its bound", f"from 0 to n:  for {place.before.value} < n + 1")
     return None

@@ -15,7 +15,7 @@ from dpl.syntax.load import Module
 from dpl.types.advice import advice
 from dpl.types.declarations import Item
 from dpl.types.library import Library, library
-from dpl.types.module import check_module
+from dpl.types.module import check_module, unstarted
 from dpl.types.remembered import Remembered, key, recall, remember
 from dpl.types.state.context import Context
 from dpl.types.state.env import Exports
@@ -44,7 +44,7 @@ def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Check
         raise DplError(*once(run.problems))
     program = term.Program(run.items, run.library.definitions, run.datas)
     own = [module.source for module in modules]
-    found = [*run.warnings, *advice(program, set(own))]
+    found = [*run.warnings, *unstarted(modules[-1].tree.decls if modules else ()), *advice(program, set(own))]
     found.sort(key=lambda d: (own.index(d.span.source), d.span.start) if d.span else (0, 0))
     return Checked(program, found, run.exports)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from dpl.diagnostics import Diagnostic, Label, Warnings
@@ -66,6 +67,20 @@ def hidden_exports(decls: Iterable[tree.Decl]) -> Iterator[Diagnostic]:
                 labels = (Label(exported[name], f"`{name}` is exported here"),)
                 yield Diagnostic("E0215", f"this hides `{name}`, which is exported", spans[name], labels=labels)
             exported |= spans if decl.export else {}
+
+
+def unstarted(decls: Iterable[tree.Decl]) -> Iterator[Diagnostic]:
+    """The warning for a program that only defines, and has a function `main` that waits to be called."""
+    found: Span | None = None
+    for decl in decls:
+        if isinstance(decl, tree.DeclDo | tree.DeclExpect) or (isinstance(decl, tree.DeclLet) and decl.export):
+            return
+        for b in decl.bindings if isinstance(decl, tree.DeclLet) else ():
+            if b.params and bound_names(b.pattern) == ["main"]:
+                found = b.pattern.span
+    if found is not None and len(re.findall(r"\bmain\b", found.source.text)) == 1:
+        title = "nothing calls `main`, and this program does nothing else"
+        yield Diagnostic("W0213", title, found, helps=("a program is run from its top to its end:  do main ()",))
 
 
 def parts(body: tree.Node) -> tuple[tuple[str, tree.Type | None, Span], ...]:

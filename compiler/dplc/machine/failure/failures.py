@@ -121,6 +121,8 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites, unknown: int = 
     if span == NOWHERE:  # in a function that the compiler generated: at its call
         span = next((at for frame in reversed(frames[:-1]) if (at := sites.place(frame.site)[0]) != NOWHERE), NOWHERE)
     bare = DplError.at(code, title, helps=helps)
+    if record.code == Failure.DEPTH and calls and calls[-1].span != NOWHERE:
+        span = calls[-1].span  # the call that is one too many, as in the interpreter; the site is the function
     if span != NOWHERE:
         bare = located(out_of_bounds(word, title, record.holes) or bare, span)
     mentioned = {span.source, *(call.span.source for call in calls)}

@@ -7,10 +7,12 @@ from dpl.diagnostics import Call, DplError, Label
 from dpl.source import Span
 from dpl.types.messages.parts import Why, both, made, phrase, printer
 from dpl.types.messages.pretty import Printer
-from dpl.types.solve.meta import prune_effect
+from dpl.types.solve.meta import prune, prune_effect
 from dpl.types.solve.unify import Clash
 
 ANSWER = "a `shift` and its `reset` must have one answer type (answer-type modification is not supported)"
+MIXED = {"Control.generator", "Prob.tree"}  # the answers of two modules
+OF_PROB = "in a model of `Prob`:  Prob.observe c  for  Control.require c , Prob.uniform xs  for  Control.choose xs"
 
 
 def answer(cx, p: Printer) -> str:
@@ -29,7 +31,7 @@ def answers(cx, one, other, span: Span, why: Why) -> DplError:
         span,
         note=f"{why.what} is {left}" if why.what else "",
         labels=both(span, why.labels(), made(one, left, span), made(other, right, span)),
-        helps=(ANSWER,),
+        helps=(OF_PROB,) if {getattr(prune(t), "name", "") for t in (one, other)} == MIXED else (ANSWER,),
     )
 
 

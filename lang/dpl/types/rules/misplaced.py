@@ -72,6 +72,8 @@ def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> st
         return f"a key of random numbers:  {name} (Random.key 1) ..." if is_key else f"leave  ()  out:  {name}"
     if name == "reshape" and isinstance(value, tree.Lit | term.Lit):
         return reshaped("xs", ("2", "3"))
+    if name == "range" and isinstance(value, tree.Tuple):
+        return counted([written(item) for item in value.items])
     if name in COLUMNS and i == 1:
         return 'a table with names and texts:  Data.read_table "data.csv" ","'
     if name == ":=" and i == 0:
@@ -152,10 +154,20 @@ def drawn(name: str, key: tree.Expr | term.Term, sizes: Sequence[str]) -> str:
     return reshaped(f"({name} {written(key)} ({' * '.join(sizes)}))", sizes)
 
 
+def counted(bounds: Sequence[str]) -> str:
+    """A help for `range 1 5` and `range(0, 10, 2)`."""
+    low, high, *step = bounds
+    if step:
+        return f"in steps of {step[0]}:  [for i < n -> {low} + {step[0]} * i]"
+    return f"the numbers from {low} on, below {high}:  [for i < {high} - {low} -> {low} + i]"
+
+
 def of_axis(name: str, value: tree.Expr | term.Term) -> str:
     """A help for `sum (x, 1)`, where 1 is an axis."""
     items = value.items if isinstance(value, tree.Tuple | term.Tuple) else ()
-    if len(items) != 2 or not isinstance(items[1], tree.Lit | term.Lit) or type(items[1].value) is not int:
+    if name == "length" or len(items) != 2:
+        return ""
+    if not isinstance(items[1], tree.Lit | term.Lit) or type(items[1].value) is not int:
         return ""
     return along(name, written(items[0]), items[1].value)
 
@@ -353,8 +365,7 @@ def of_known_function(args: list[Arg], name: str, extra: tree.Expr | term.Term) 
         case "map" | "List.map":
             return f"of two {'arrays' if name == 'map' else 'lists'}:  {name}2 {' '.join(shown[:3])}"
         case "range":
-            low, high = shown[:2]
-            return f"the numbers from {low} on, below {high}:  [for i < {high} - {low} -> {low} + i]"
+            return counted(shown)
         case "vjp":
             return f"the pullback is the second part:  let (y, back) = vjp {shown[0]} {shown[1]} in back {shown[2]}"
         case "assert":

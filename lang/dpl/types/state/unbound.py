@@ -164,6 +164,9 @@ def of_field(cx, name: str, span: Span, way: Way) -> Way:
         if re.search(rf"\b{owner.partition('.')[0]}\.", span.source.text):  # the program names the module
             return Way((f"{owner} has it: annotate what is one:  (e : {owner})",))
     near = suggest(name, known(cx, "field")[0])
+    owner, point, _ = span.text.rpartition(".")
+    if not near and point and span.source.text[span.end : span.end + 1] == "(":  # `x.to_float()`, of an unknown `x`
+        return Way((f"functions stand before what they are given:  {renamed('value', name, 'same') or 'f'} {owner}",))
     return Way(near or (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
 
 

@@ -16,7 +16,7 @@ from dpl.syntax import tree
 from dpl.syntax.load import Loader, module_name, read, standard_modules
 from dpl.types.check import Run
 from dpl.types.library import library
-from dpl.types.module import hidden_exports
+from dpl.types.module import hidden_exports, unstarted
 from dpl.types.primitives import primitives
 from dpl.types.solve.meta import prune
 from dpl.types.state.env import Exports
@@ -246,7 +246,8 @@ class Document:
         for page, following in zip(self.pages, [*self.pages[1:], None]):
             syntax += page.diagnostics(following)
             others += [d for d in self.checking.found[page].said() if not self.follows(d)]
-        others += hidden_exports(decl for page in self.pages for decl in page.decls)
+        decls = [decl for page in self.pages for decl in page.decls]
+        others += [*hidden_exports(decls), *unstarted(decls)]
         if not any(d.severity == "error" for d in (*syntax, *others)):
             others += self.checking.warnings_of_the_whole(self.pages, self.around, self.book)
         return [*syntax, *others]
