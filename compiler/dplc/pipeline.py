@@ -139,6 +139,8 @@ STAGES = (
     Stage("tupling", FLAT, "calls that differ in some arguments only, such as directions, are one call",
           "dplc.passes.vectors.tupling:tupling"),
     Stage("simplify2", FLAT, "simplify what that left", "dplc.passes.simplify.simplify:simplify"),
+    Stage("small_arrays2", FLAT, "small_arrays, of derivatives in directions of few elements",
+          "dplc.passes.arrays.small_arrays:again"),
     Stage("branch_threading", FLAT, "whether a cotangent is null is asked once",
           "dplc.passes.simplify.branch_threading:thread_branches"),
     Stage("fold_transposes", FLAT, "products read transposed operands as they are",
