@@ -139,6 +139,8 @@ STAGES = (
     Stage("tupling", FLAT, "calls that differ in some arguments only, such as directions, are one call",
           "dplc.passes.vectors.tupling:tupling"),
     Stage("simplify2", FLAT, "simplify what that left", "dplc.passes.simplify.simplify:simplify"),
+    Stage("small_arrays2", FLAT, "small_arrays, of derivatives in directions of few elements",
+          "dplc.passes.arrays.small_arrays:again"),
     Stage("structure_of_arrays", FLAT, "arrays of tuples that loops add to are an array for each number",
           "dplc.passes.layout.structure_of_arrays:structure_of_arrays"),
     Stage("branch_threading", FLAT, "whether a cotangent is null is asked once",

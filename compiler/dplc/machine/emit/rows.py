@@ -76,6 +76,7 @@ class Row:
     elem: f.Type
     items: tuple[f.Atom, ...]
     shape: tuple[int, ...]
+    arrays: tuple[f.Atom, ...] = ()  # literals that are not made: the row, and the rows that it is made of
 
     @property
     def dims(self) -> list[str]:
@@ -88,20 +89,37 @@ def in_pieces(par: f.Par) -> tuple[tuple[f.Bind, ...], dict[int, Row]]:
     body, keeps = par.body, [k for k, out in enumerate(par.outs) if out.kind == "keep"]
     made = {bind.vars[0]: bind.rhs for bind in body.binds if isinstance(bind.rhs, f.Op) and bind.rhs.op == "array"}
     found = {k: row for k in keeps if (row := row_of(body.results[k], made)) is not None}
-    gone = [body.results[k] for k, row in found.items() if row.shape]
-    kept = tuple([bind for bind in body.binds if not (len(bind.vars) == 1 and bind.vars[0] in gone)])
+    gone = [array for row in found.values() for array in row.arrays]
+    kept = tuple([bind for bind in body.binds if not is_gone(bind, gone)])
     others = tuple([atom for k, atom in enumerate(body.results) if not (k in found and found[k].shape)])
     again = len(set(gone)) < len(gone) or any(atom in gone for atom in used(f.Block(kept, others)))
     return (body.binds, {}) if again or len(found) < len(keeps) else (kept, found)
+
+
+def is_gone(bind: f.Bind, gone: list[f.Atom]) -> bool:
+    """True for what makes one of these arrays, or gives it back."""
+    match bind:
+        case f.Bind((var,), _):
+            return var in gone
+        case f.Bind((), f.Op("drop", (array,))):
+            return array in gone
+        case _:
+            return False
 
 
 def row_of(atom: f.Atom, made: dict[f.Var, f.Op]) -> Row | None:
     if not isinstance(atom.ty, f.Arr):
         return Row(atom.ty, (atom,), ())
     op = made.get(atom) if isinstance(atom, f.Var) else None
-    if op is None or not isinstance(op.args[0].ty, f.Num):
+    if op is None or not isinstance(op.args[0].ty, f.Num | f.Arr):
         return None
-    return Row(op.args[0].ty, op.args, (len(op.args),))
+    rows = [row_of(item, made) for item in op.args]
+    inner = [row for row in rows if row is not None]
+    if len(inner) < len(rows) or len({row.shape for row in inner}) > 1:
+        return None
+    items = tuple([item for row in inner for item in row.items])
+    parts = tuple([array for row in inner for array in row.arrays])
+    return Row(inner[0].elem, items, (len(rows), *inner[0].shape), (atom, *parts))
 
 
 def with_fields(binds: tuple[f.Bind, ...], pieces: dict[int, Row]) -> tuple[tuple[f.Bind, ...], dict[int, Row]]:

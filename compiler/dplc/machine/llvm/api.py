@@ -89,6 +89,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {  # the type of the result, and those o
     "LLJIT_Dylib_Tracker_Dispose": (c_bool, c_void_p, TEXT),
 }  # fmt: skip
 
+# Loops over the rows of a matrix had a version with vectors for rows of one element, and none for others.
+OPTION = b"-enable-mem-access-versioning=false"
 NOTHING: Mapping[str, int] = MappingProxyType({})
 LOCK = threading.RLock()  # one thread at a time is in the library
 
@@ -98,7 +100,9 @@ def library() -> ctypes.CDLL:
     found = find_spec("llvmlite")
     if found is None or not found.submodule_search_locations:
         raise ImportError("llvmlite is not installed")
-    return ctypes.CDLL(os.path.join(found.submodule_search_locations[0], FILE))
+    made = ctypes.CDLL(os.path.join(found.submodule_search_locations[0], FILE))
+    made.LLVMPY_SetCommandLine(b"dpl", OPTION)
+    return made
 
 
 @cache

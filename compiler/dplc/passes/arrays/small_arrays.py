@@ -24,7 +24,19 @@ from dplc.flat.copy import Copier
 from dplc.flat.dims import Dims
 from dplc.flat.known_sizes import KnownSizes, known_sizes
 from dplc.flat.types import elem_of
-from dplc.flat.walk import atoms, blocks, bound, names, rebuild, supply_for, with_branches
+from dplc.flat.walk import (
+    atoms,
+    blocks,
+    bound,
+    bound_inside,
+    every,
+    mentions,
+    names,
+    rebuild,
+    supply_for,
+    with_branches,
+)
+from dplc.passes.arrays.added_literals import added_literals
 from dplc.passes.arrays.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
 from dplc.passes.arrays.few_extrema import few_extrema
 from dplc.passes.arrays.needed_elements import needed_elements
@@ -42,6 +54,35 @@ def small_arrays(program: f.Program) -> f.Program:
     known, supply = known_sizes(program), supply_for(program)
     fns = {name: without_small(fn, known, supply, program) for name, fn in program.fns.items()}
     return replace(program, fns=fns)
+
+
+def again(program: f.Program) -> f.Program:
+    """As `small_arrays`, of functions that read known directions of few elements, such as those of the rows of a
+    Jacobian, once derivatives are inlined."""
+    chosen = [name for name, fn in program.fns.items() if reads_directions(fn)]
+    if not chosen:
+        return program
+    supply = supply_for(program)
+    program = replace(program, fns=program.fns | {n: added_literals(program.fns[n], supply) for n in chosen})
+    known = known_sizes(program)
+    made = {name: without_small(program.fns[name], known, supply, program) for name in chosen}
+    return replace(program, fns=program.fns | made)
+
+
+def reads_directions(fn: f.Fn) -> bool:
+    """True if a function reads, at a constant, a comprehension of few elements that uses nothing from outside."""
+    built = set[str]()
+    for bind in every(fn.body):
+        match bind.rhs:
+            case f.Build(_, f.Const(int(n)), body) if 0 < n <= FEW:
+                inside = {var.name for var in bound_inside(bind.rhs)}
+                if inside.issuperset(mentions(body)):
+                    built.update(names(bind.vars))
+            case f.Op("index", (f.Var(name), f.Const())) if name in built:
+                return True
+            case _:
+                pass
+    return False
 
 
 def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Program) -> f.Fn:

@@ -28,6 +28,7 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with_binds, with_blocks, with_rhs
 from dplc.narrow import expect_type
 from dplc.passes.inversion.nests import with_nests
+from dplc.passes.parallel.found_places import Found, indices, is_much, outside
 from dplc.passes.simplify.purity import HERE, droppable
 
 
@@ -78,6 +79,11 @@ class _Checks:
             bad, part = ranges.failing(b), f.Block((alone(par),), ())
             if accumulators(par) & set(names(used(part))):
                 return None
+            if ranges.found:
+                finds = indices(par, ranges.found) if is_much(par) else None
+                if finds is None:
+                    return None
+                bad = self.or_found(b, bad, par, ranges.found, finds)
         if bad is not None:
             b.binds.append(f.Bind((), f.If(bad, Copier(self.supply, {}).block(part), f.Block((), ()))))
         return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, with_blocks(par, unchecked))]
@@ -98,6 +104,17 @@ class _Checks:
             return [], par
         rest = [bind for bind in par.body.binds if not any(bind is one for one in found)]
         return found, replace(par, body=with_binds(par.body, rest))
+
+    def or_found(
+        self, b: Builder, bad: f.Atom | None, par: f.Par, found: list[Found], finds: tuple[f.Bind, ...]
+    ) -> f.Atom:
+        """Whether a read may fail by the other checks or, if it does not, at a place that points find."""
+        finds = unchecked(f.Block(finds, ())).binds
+        if bad is None:
+            return outside(b, par, found, finds)
+        with b.inside() as binds:
+            failing = outside(b, par, found, finds)
+        return b.one(f.If(bad, f.Block((), (f.Const(True, f.BOOL),)), block_of(binds, (failing,))), f.BOOL)
 
     def at_least_length(self, b: Builder, count: f.Atom, reads: list[f.Bind]) -> tuple[f.Atom, f.Block]:
         """Whether a read at the own point fails, and all reads at the first point where one does."""
@@ -120,13 +137,21 @@ class _Ranges:
         self.natural: list[Sum] = []  # sums that must be 0 or greater
         self.lengths: set[str] = set()  # numbers that are lengths of arrays
         self.rows: set[str] = set()  # arrays of the points that are parts of others
+        self.depth = 0  # of blocks around a binding
+        self.found: list[Found] = []  # reads at places that the points of the whole Par find
 
     def can_be_checked(self, par: f.Par) -> bool:
         if par.ordered or not all(map(self.is_known, [term for _, n in par.space for term in self.affine.sum(n)])):
             return False
         for index, count in par.space:
             self.affine.loop(index, count)
-        return all(self.fits(bind) for bind in par.body.binds)
+        return self.all_fit(par.body)
+
+    def all_fit(self, block: f.Block) -> bool:
+        self.depth += 1
+        fine = all(map(self.fits, block.binds))
+        self.depth -= 1
+        return fine
 
     def outside(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Const) or atom.name not in self.inside
@@ -152,13 +177,13 @@ class _Ranges:
                 self.affine.loop(index, count)
             case _:
                 pass
-        return all(self.fits(inner) for block in blocks(bind.rhs) for inner in block.binds)
+        return all(map(self.all_fit, blocks(bind.rhs)))
 
     def where(self, condition: f.Atom, truth: bool, block: f.Block) -> bool:
         """Whether the bindings of a block fit, which runs where a condition is true or false."""
         facts = self.affine.facts
         self.conditions.assume(condition, truth)
-        fine = all(map(self.fits, block.binds))
+        fine = self.all_fit(block)
         self.affine.facts = facts
         return fine
 
@@ -174,9 +199,15 @@ class _Ranges:
                 return False
             if isinstance(dim, f.Var):
                 self.lengths.add(dim.name)
-            if not self.holds(at, combined(length, combined(at, {ONE: 1}, 1), -1)):
+            if self.depth == 1 and array.name not in self.inside and not self.tells(at):
+                self.found.append(Found(op, index, array, k))
+            elif not self.holds(at, combined(length, combined(at, {ONE: 1}, 1), -1)):
                 return False
         return True
+
+    def tells(self, at: Sum) -> bool:
+        """True for a place that is known by the indices of loops."""
+        return all(term in self.affine.counts or self.is_known(term) for term in at)
 
     def part(self, op: f.Op) -> bool:
         """As `read`, for a slice of an array from outside, or of its row; the ends must be constants."""

@@ -71,8 +71,11 @@ def reduced(op: f.Op) -> f.Op:
 
 
 def part(op: f.Op, made: f.Op) -> f.Atom | None:
-    """A part of what `made` gives, if it is known: an element of a fill, the whole in its own dimensions."""
+    """A part of what `made` gives, if it is known: an element of a fill or of a literal, the whole in its own
+    dimensions."""
     match op.op, made.op, op.args:
+        case "index", "array", (_, f.Const(int(k))) if 0 <= k < len(made.args):
+            return made.args[k]
         case "index", "fill", (_, _) if op.attr("unchecked"):
             return made.args[1]
         case "reshape", "reshape", (x, *dims) if [*made.args[1:]] == dims:

@@ -49,12 +49,15 @@ from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, has_at_most, pays_in_loops
+from dplc.passes.simplify.literals import alike
 from dplc.passes.simplify.purity import droppable, movable
 from dplc.passes.simplify.unmade import ruled, without_unmade
 from dplc.passes.simplify.value_numbers import expression, expression_of
 
 NOTHING: Mapping[str, f.Fn] = {}
 SIMPLE = (f.Op, f.TupGet, f.TupMake, f.ConMake)
+
+ONE = f.Const(1, f.I64)
 
 Loop = TypeVar("Loop", f.For, f.While, f.Build, f.For | f.While)
 
@@ -197,6 +200,11 @@ class _Simplifier:
                 self.switch(bind, bind.rhs, out)
             case f.For() | f.While():
                 self.loop(bind, bind.rhs, out)
+            case f.Build(index, count) as build if self.atom(count) == ONE:
+                self.known[index.name] = f.Const(0, f.I64)
+                self.binds(build.body.binds, out)
+                for var, result in zip(bind.vars, build.body.results, strict=True):
+                    self.simple(f.Bind((var,), f.Op("array", (result,), (), build.span)), out)
             case f.Build():
                 rhs = self.repeated(bind.rhs)
                 body = self.lifted(rhs.body, {rhs.index.name}, out)
@@ -253,7 +261,7 @@ class _Simplifier:
     def simple(self, bind: f.Bind, out: list[f.Bind]) -> None:
         rhs = rebuild(bind.rhs, self.atom, self.block, unchanged)
         if isinstance(rhs, f.Op):
-            if rhs.op in ("check_equal", "same_shape") and rhs.args[0] == rhs.args[1]:
+            if rhs.op in ("check_equal", "same_shape") and alike(rhs.args, self.defs):
                 return
             rhs = self.rooted(reduced(self.unfilled(rhs, out)), out)
         same = self.folded(rhs)
@@ -283,9 +291,14 @@ class _Simplifier:
             return f.Op(op.op, args, op.attrs, op.span)
         if any(rank_of(a.ty) for a in args):
             return op
-        var = f.Var(self.supply.fresh(op.op), result_type(op.op, tuple([a.ty for a in args]), {}))
-        self.simple(f.Bind((var,), f.Op(op.op, args, op.attrs, op.span)), out)
-        return f.Op("fill", (next(iter(fills.values())).args[0], self.atom(var)), (), op.span)
+        number = self.written(f.Op(op.op, args, op.attrs, op.span), out)
+        return f.Op("fill", (next(iter(fills.values())).args[0], number), (), op.span)
+
+    def written(self, op: f.Op, out: list[f.Bind]) -> f.Atom:
+        """What an operation gives."""
+        var = f.Var(self.supply.fresh(op.op), result_type(op.op, tuple([a.ty for a in op.args]), {}))
+        self.simple(f.Bind((var,), op), out)
+        return self.atom(var)
 
     def rooted(self, op: f.Op, out: list[f.Bind]) -> f.Op:
         """A power with exponent 1/2 -> a square root, which is not -0.0, and infinite at minus infinity."""
@@ -296,9 +309,7 @@ class _Simplifier:
                 return op
 
         def made(name: str, *args: f.Atom) -> f.Atom:
-            var = f.Var(self.supply.fresh(name), result_type(name, tuple([a.ty for a in args]), {}))
-            self.simple(f.Bind((var,), f.Op(name, args, (), op.span)), out)
-            return self.atom(var)
+            return self.written(f.Op(name, args, (), op.span), out)
 
         root = made("sqrt", made("add", x, f.Const(0.0, half)))
         return f.Op("select", (made("eq", x, f.Const(-math.inf, half)), f.Const(math.inf, half), root), (), op.span)

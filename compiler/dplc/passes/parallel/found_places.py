@@ -1,0 +1,78 @@
+"""Reads at places that points find in arrays are checked together, before the points.
+
+    par o < n {                                  m = par o < n { i = index unchecked k o
+      i = index k o                                              yield select (i < 0 or i >= dim a) 1 0 } to fold
+      x = index a i                      =>      if m > 0 { what can fail, as before }
+      ... }                                      par o < n { i = index k o; x = index unchecked a i; ... }
+
+So points with much arithmetic are computed in vectors, which gather what they read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.node import record, replace
+
+from dplc.flat import term as f
+from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.copy import Copier
+from dplc.flat.ops.table import OPS
+from dplc.flat.walk import every, names, rhs_mentions
+from dplc.passes.simplify.purity import droppable
+
+MUCH = 32  # cheap operations on floats, or others that cost as much: the least for which vectors pay
+DEAR = 8  # cheap operations that one of the others costs
+
+
+@record
+class Found:
+    """A read whose index in dimension `k` of `array`, from outside, is found by the point itself."""
+
+    read: f.Op
+    index: f.Atom
+    array: f.Var
+    k: int
+
+
+def is_much(par: f.Par) -> bool:
+    """True for points with much arithmetic, and without calls and loops."""
+    work = 0
+    for bind in every(par.body):
+        match bind.rhs:
+            case f.Op(op) if len(bind.vars) == 1 and f.is_float(bind.vars[0].ty) and op != "index":
+                work += 1 if OPS[op].cheap else DEAR
+            case f.Op() | f.If() | f.TupGet() | f.TupMake():
+                pass
+            case _:
+                return False
+    return work >= MUCH
+
+
+def indices(par: f.Par, found: Sequence[Found]) -> tuple[f.Bind, ...] | None:
+    """What a point does to find these places; None if this may fail after the other checks."""
+    needed, binds = set(names([one.index for one in found])), list[f.Bind]()
+    late = {id(one.read) for one in found}
+    for bind in reversed(par.body.binds):
+        if any(var.name in needed for var in bind.vars):
+            reads = isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"
+            if id(bind.rhs) in late or not (reads or droppable(bind.rhs)):
+                return None
+            binds.append(bind)
+            needed.update(rhs_mentions(bind.rhs))
+    return tuple(reversed(binds))
+
+
+def outside(b: Builder, par: f.Par, found: Sequence[Found], finds: tuple[f.Bind, ...]) -> f.Var:
+    """True if one of these places is not inside of its array."""
+    with b.inside() as binds:
+        bad = None
+        for one in found:
+            length = b.op("dim", (one.array,), k=one.k)
+            for wrong in (b.op("lt", (one.index, integer(0))), b.op("ge", (one.index, length))):
+                bad = wrong if bad is None else b.op("or", (bad, wrong))
+        assert bad is not None
+        number = b.op("select", (bad, integer(1), integer(0)))
+    body = block_of([*finds, *binds], (number,))
+    count = Copier(b.supply, {}).rhs(replace(par, body=body, outs=(f.Out("fold"),)))
+    return b.op("gt", (b.one(count, f.I64), integer(0)))
