@@ -60,6 +60,10 @@ UNMEASURED = {
         for name in ("bisect", "brent", "chandrupatla")
     },
     **{
+        f"Map.{name}": "the generated keys are floats: their gradient is a whole tree, at 6 operations a float"
+        for name in ("add", "get", "remove", "update")
+    },
+    **{
         f"Set.{name}": "the generated elements are floats: their gradient is a whole tree, at 8 operations a float"
         for name in ("add", "remove")
     },
