@@ -206,6 +206,25 @@ def fields(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def softened(h: Hole) -> str:
+    """Points that compute a few numbers each, and something of the greatest or of all of them."""
+    n, m = h.one(2, 9, 17), h.writer.below(4) + 1
+    xs, ws, r, top, i, c = (h.fresh(stem) for stem in ("xs", "ws", "r", "top", "i", "c"))
+    cell = h.one(f"sin ({xs}[{i}] * {ws}[{c}])", f"{ws}[{c}] - {xs}[{i}] ** 2", h.apart(FLOAT, (i, INT), (c, INT)),
+                 f"(if {c} = {i} then {xs}[{i}] else {ws}[{c}] * float {i})")  # fmt: skip
+    row = f"[for {c} < {m} -> {cell}]"
+    given = f"let {r} = {row} in"
+    weighted = f"sum [for {c} < {m} -> exp ({r}[{c}] - {top})]"
+    point = h.one(f"logsumexp {row}", f"{given} let {top} = maximum {r} in {top} + log ({weighted}) * {r}[0]",
+                  f"{given} minimum {r} * sum {r}", f"{given} let {top} = sum {r} in {weighted}",
+                  f"{given} dot (softmax {r}) {ws}")  # fmt: skip
+    over = h.one(f"sum [for {i} < {n} -> {point}]", f"logsumexp [for {i} < {n} -> {point}]",
+                 f"sum (loop {xs} = {xs} for _ < 2 do [for {i} < {n} -> 0.3 * ({point})])")  # fmt: skip
+    head = f"let {xs} = [for {i} < {n} -> {h.apart(FLOAT, (i, INT))}] in"
+    return f"{head} let {ws} = {h(array(FLOAT, m))} in {over}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def partly_made(h: Hole) -> str:
     """Of data with more constructors than the program makes, or makes none of."""
     few = h.writer.below(4)
