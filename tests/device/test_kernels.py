@@ -36,7 +36,7 @@ let n = length [for i < {n} -> i]
 let xs = [for i < n -> 1.0 / (1.0 + float i)]
 do print (sum [for i < n -> xs[i] * 1.1], sum [for i < n -> i * i], sum [for i < n -> f32 xs[i]])
 """)
-    assert any(one.kernel.geometry == "sums" for one in made)
+    assert n == 1 or any(one.kernel.geometry == "sums" for one in made)  # one number is no sum
 
 
 def test_sums_of_rows() -> None:

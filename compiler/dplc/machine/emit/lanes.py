@@ -29,7 +29,7 @@ from dplc.machine.emit.lane_memory import Memory, splat
 from dplc.machine.emit.lane_sums import SumLoop
 from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, is_function, varying
-from dplc.machine.emit.vectors import function, of_numbers, powi, vector, vector_type
+from dplc.machine.emit.vectors import function, of_numbers, power, powers, powi, vector, vector_type
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
@@ -312,8 +312,12 @@ class Lanes(Memory):
             operands = [self.in_lanes(a, row) for a in op.args]
             return function(self.w, op.op, num(var.ty), self.width, operands, self.e.unit.vector_bytes)
         if op.op == "powi":
-            power = expect_type(int, expect_type(f.Const, op.args[1]).value)
-            return powi(self.w, num(var.ty), self.width, self.in_lanes(op.args[0], row), power)
+            x, exponent = self.in_lanes(op.args[0], row), op.args[1]
+            if self.varies(exponent, BY_LANE):
+                return powers(self.w, self.width, x, self.whole(exponent, row), self.e.unit.vector_bytes)
+            if not isinstance(exponent, f.Const):
+                return power(self.w, self.width, x, self.of_row(exponent, row)[0], self.e.unit.vector_bytes)
+            return powi(self.w, num(var.ty), self.width, x, expect_type(int, exponent.value))
         if op.op != "index" and op.args[0].ty == f.I64:
             return of_numbers(self.w, op.op, num(var.ty), self.width, [self.whole(a, row) for a in op.args])
         if op.op != "index":

@@ -264,7 +264,9 @@ class _Finder:
         """True if an operation on what varies by lanes can be written."""
         if var.ty == f.I64:
             return self.number(var, op)
-        if op.op != "index" and any(map(self.is_number, op.args)):
+        if self.is_power(op):
+            fits = True
+        elif op.op != "index" and any(map(self.is_number, op.args)):
             fits = self.of_number(var, op)
         elif op.op == "index":
             array, *at = op.args
@@ -276,6 +278,12 @@ class _Finder:
         if var.ty == f.F64:
             self.lanes = 8
         return fits
+
+    def is_power(self, op: f.Op) -> bool:
+        """True for a power whose exponent is not a constant: a lane's number, or alike in all lanes."""
+        if op.op != "powi" or op.args[0].ty != f.F64 or isinstance(op.args[1], f.Const) or self.is_number(op.args[0]):
+            return False
+        return self.is_number(op.args[1]) or not self.of(op.args[1]) & BY_LANE
 
     def of_number(self, var: f.Var, op: f.Op) -> bool:
         """True for comparisons of the lanes' numbers with each other or with what is alike in all lanes, and for a

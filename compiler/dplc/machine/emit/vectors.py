@@ -6,13 +6,14 @@ halved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dpl.prims import TABLE
 
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Writer
 from dplc.machine.runtime.elementary import vector_lengths
+from dplc.passes.simplify.fold import PRODUCTS
 
 PLAIN = {"add": "fadd", "acc_add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -82,6 +83,38 @@ def powi(w: Writer, ty: str, lanes: int, x: str, n: int) -> str:
         case _:
             made = x if n else one
     return made if ty == "f64" else w.let(f"fptrunc {wide} {made} to {t}")
+
+
+def power(w: Writer, lanes: int, x: str, n: str, machine: int) -> str:
+    """The power of f64 with any whole number, alike in all lanes: products for some, as at run time elsewhere."""
+    t, whole = vector_type("f64", lanes), w.let(f"sitofp i64 {n} to double")
+
+    def products() -> list[str]:
+        return [_products(w, lanes, x, powi(w, "f64", lanes, x, 0), lambda k: f"i1 {w.let(f'icmp eq i64 {n}, {k}')}")]
+
+    def other() -> list[str]:
+        one = w.let(f"insertelement {t} poison, double {whole}, i64 0")
+        exponents = w.let(f"shufflevector {t} {one}, {t} poison, <{lanes} x i32> zeroinitializer")
+        return [function(w, "pow", "f64", lanes, [x, exponents], machine)]
+
+    small = w.let(f"icmp ult i64 {w.let(f'add i64 {n}, 1')}, 6")
+    return w.choose(small, (t,), products, other)[0]
+
+
+def powers(w: Writer, lanes: int, x: str, n: str, machine: int) -> str:
+    """The powers with a whole number for each lane."""
+    t, whole, flags = vector_type("f64", lanes), f"<{lanes} x i64>", vector_type("bool", lanes)
+    exponents = w.let(f"sitofp {whole} {n} to {t}")
+    other = function(w, "pow", "f64", lanes, [x, exponents], machine)
+    return _products(w, lanes, x, other, lambda k: f"{flags} {w.let(f'icmp eq {whole} {n}, splat (i64 {k})')}")
+
+
+def _products(w: Writer, lanes: int, x: str, made: str, is_exponent: Callable[[int], str]) -> str:
+    """`made`, or a product where the exponent has one."""
+    t = vector_type("f64", lanes)
+    for k in PRODUCTS:
+        made = w.let(f"select {is_exponent(k)}, {t} {powi(w, 'f64', lanes, x, k)}, {t} {made}")
+    return made
 
 
 def of_numbers(w: Writer, row: str, ty: str, lanes: int, args: list[str]) -> str:

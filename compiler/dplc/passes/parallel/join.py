@@ -65,15 +65,19 @@ def joined(fn: f.Fn) -> f.Fn:
 
 def with_known_numbers(fn: f.Fn) -> f.Fn:
     """The function, in which no length is read that is known from the code, nor a product of such lengths is computed,
-    no element of an array of equal ones is read, and no zeros are made in place of an array that a Par keeps."""
+    no element of an array of equal ones and no part of a tuple that is made is read, and no zeros are made in place of
+    an array that a Par keeps."""
     dims, known = dims_of(fn.body), dict[str, f.Atom]()
     equal = {bind.vars[0].name: bind.rhs.args[1] for bind in every(fn.body)
              if isinstance(bind.rhs, f.Op) and bind.rhs.op == "fill" and rank_of(bind.vars[0].ty) == 1}  # fmt: skip
     kept = {var.name for bind in every(fn.body) if isinstance(bind.rhs, f.Par)
             for var, out in zip(bind.vars, bind.rhs.outs, strict=True) if out.kind == "keep"}  # fmt: skip
+    tuples = {bind.vars[0].name: bind.rhs.items for bind in every(fn.body) if isinstance(bind.rhs, f.TupMake)}
     for bind in every(fn.body):
         found: f.Atom | None = None
         match bind.rhs:
+            case f.TupGet(f.Var(name), k) if name in tuples:
+                found = tuples[name][k]
             case f.Op("dim", (array,)) if isinstance(n := dims.of(array, bind.rhs.attr("k")), f.Var | f.Const):
                 found = n
             case f.Op("mul", factors) if bind.vars[0].ty == f.I64:
