@@ -215,7 +215,7 @@ class _Walk:
                 self.paths[bind.vars[0].name] = ()
                 return self.goes(bind)
             case _ if self.left:
-                return False
+                return False  # it is read elsewhere, too
             case f.Op("acc_zeros", (_, *dims)):
                 self.parts = replace(self.parts, dims=self.parts.dims or tuple(dims))
                 self.goes_on(bind.vars[0])
@@ -223,7 +223,7 @@ class _Walk:
             case f.Op("update", (first, value, *at)) if first == self.now != value:
                 return self.update(bind, value, tuple(at))
             case _:
-                link = self.taken.link(bind, self.now, self.parts)
+                link = None if self.element else self.taken.link(bind, self.now, self.parts)
                 if link is None:
                     return False
                 made, now, self.parts = link
@@ -244,7 +244,7 @@ class _Walk:
         if self.is_zero(value):
             return self.goes(bind)
         added = self.added(value, self.element.value.ty, ())
-        if added is None or not self.parts.dims:
+        if added is None or not any(added) or not self.parts.dims:
             return False
         self.goes(bind)
         arrays = list(self.parts.arrays)
