@@ -38,6 +38,7 @@ from dplc.flat.walk import (
 from dplc.narrow import expect_type
 from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.common_work import CommonWork, computed_once
+from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
 
@@ -90,7 +91,10 @@ def with_known_numbers(fn: f.Fn) -> f.Fn:
                 pass
         if found is not None:
             known[bind.vars[0].name] = numbered(known, found)
-    return replace(fn, body=_Known(known).block(fn.body)) if known else fn
+    if not known:
+        return fn
+    body = _Known(known).block(fn.body)
+    return replace(fn, body=drop_unused(body) if tuples else body)
 
 
 def numbered(known: Mapping[str, f.Atom], atom: f.Atom) -> f.Atom:
