@@ -163,12 +163,9 @@ class _Ranges:
             case f.Op("index" | "slice") as op if is_checked(op) or isinstance(bind.vars[0].ty, f.Arr):
                 self.rows.add(bind.vars[0].name)
                 return not is_checked(op) or (self.read(op) if op.op == "index" else self.part(op))
-            case f.Op(op, (array, *_)) if OPS[op].finds:
-                length = self.affine.dims.of(array, 0)
-                return isinstance(length, f.Const) and isinstance(length.value, int) and length.value > 0
-            case f.Op() | f.Call():
+            case f.Op() | f.Call() as rhs:
                 self.affine.define(bind)
-                return droppable(bind.rhs)
+                return droppable(rhs) or self.finds_some(rhs)
             case f.Par() as par:
                 return self.can_be_checked(par)
             case f.If(condition, then, other):
@@ -178,6 +175,13 @@ class _Ranges:
             case _:
                 pass
         return all(map(self.all_fit, blocks(bind.rhs)))
+
+    def finds_some(self, rhs: f.Rhs) -> bool:
+        """True for a search in an array that has elements."""
+        if not (isinstance(rhs, f.Op) and OPS[rhs.op].finds):
+            return False
+        length = self.affine.dims.of(rhs.args[0], 0)
+        return isinstance(length, f.Const) and isinstance(length.value, int) and length.value > 0
 
     def where(self, condition: f.Atom, truth: bool, block: f.Block) -> bool:
         """Whether the bindings of a block fit, which runs where a condition is true or false."""
