@@ -157,11 +157,15 @@ class _Backwards:
             match self.made.get(xs.name):
                 case f.ConMake(_, 0):
                     return elements
-                case f.ConMake(_, 1, f.Var(cell)) if isinstance(parts := self.made.get(cell), f.TupMake):
-                    element, xs = parts.items
-                    elements.append(element)
+                case f.ConMake(_, 1, f.Var(cell)):
+                    match self.made.get(cell):
+                        case f.TupMake((element, rest)):
+                            elements.append(element)
+                            xs = rest
+                        case _:
+                            return None  # no list: a closure, or other data
                 case _:
-                    break
+                    return None
         return None
 
     # ---- the same, backwards
