@@ -108,23 +108,27 @@ def _links(bind: f.Bind) -> Iterator[tuple[str, Link]]:
                     name, link = both
                     yield name, replace(link, after=var.name)
         case f.For() as loop:
-            for chain in chains(loop):
-                held = set(chain.variables)
-                changes = [op for inner in every(loop.body) for name, op in _changes(inner.rhs) if name in held]
-                for name in names([loop.inits[chain.index]]):
-                    yield name, Link(bind.vars[chain.index].name, chain.variables, tuple(changes), 1, chain.certain)
-        case f.Par(space, body, outs) if all(out.acc for out in outs):
+            yield from _inner_links(bind, loop.body, loop.inits, chains(loop))
+        case f.Par(space, body, outs) if outs and all(out.acc for out in outs):
             state = [(out.acc, x) for out, x in zip(outs, body.results, strict=True) if out.acc]
-            for chain in chains_in(body, state, {index.name for index, _ in space}):
-                held = set(chain.variables)
-                changes = [op for inner in every(body) for name, op in _changes(inner.rhs) if name in held]
-                for name in names([target for out in outs[chain.index :][:1] if (target := out.target)]):
-                    yield name, Link(bind.vars[chain.index].name, chain.variables, tuple(changes), 1, chain.certain)
+            own = {index.name for index, _ in space}
+            yield from _inner_links(bind, body, [out.target for out in outs], chains_in(body, state, own))
         case f.Op("acc_zeros", (f.Var(name), *_)) as rhs:
             yield name, Link(bind.vars[0].name, (), (rhs,), 1, False)
         case rhs:
             for name, op in _changes(rhs):
                 yield name, Link(bind.vars[0].name, (), (op,), 1, True)
+
+
+def _inner_links(
+    bind: f.Bind, body: f.Block, inits: Sequence[f.Atom | None], found: Sequence[Chain]
+) -> Iterator[tuple[str, Link]]:
+    """The arrays that an inner loop changes, which begin as `inits`."""
+    for chain in found:
+        held = set(chain.variables)
+        changes = [op for inner in every(body) for name, op in _changes(inner.rhs) if name in held]
+        if isinstance(init := inits[chain.index], f.Var):
+            yield init.name, Link(bind.vars[chain.index].name, chain.variables, tuple(changes), 1, chain.certain)
 
 
 def _branches(arms: Sequence[f.Block], ends: Sequence[f.Atom]) -> tuple[str, Link] | None:

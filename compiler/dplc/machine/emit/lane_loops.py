@@ -24,7 +24,8 @@ def with_loops(par: f.Par) -> f.Par:
     """A Par in whose points Pars that keep numbers, or add to arrays only, are loops in order.  What only adds stays as
     it is beside loops that have vectors without lanes."""
     binds = par.body.binds
-    for bind in binds:
+    for variables in [bind.vars for bind in binds if isinstance(bind.rhs, f.Par)]:
+        bind = next(bind for bind in binds if bind.vars == variables)  # it may read what another one keeps by now
         if isinstance(bind.rhs, f.Par) and keeps(bind, bind.rhs, binds, par.body.results):
             binds = with_kept(bind, bind.rhs, binds)
     if any(isinstance(bind.rhs, f.For) for bind in binds):

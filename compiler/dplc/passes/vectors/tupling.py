@@ -287,7 +287,7 @@ class _Tupling:
             yield from self.parts(item)
 
     def holders(self, name: str) -> Iterator[str]:
-        """A variable, and the tuples of which it is a part."""
+        """A variable, the tuple that it is in, the tuple that this one is in, and so on."""
         known: f.Atom | None = self.same.get(name)
         holder: str | None = known.name if isinstance(known, f.Var) else name
         while holder is not None:
