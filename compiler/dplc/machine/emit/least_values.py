@@ -25,7 +25,8 @@ from dplc.narrow import expect_type
 def with_least_values(par: f.Par, binds: Sequence[f.Bind]) -> Sequence[f.Bind]:
     """The bindings of a Par's points, with loops in place of arrays whose least or greatest number is all that is
     read; the same object if there are none."""
-    for bind in binds:
+    for variables in [bind.vars for bind in binds if isinstance(bind.rhs, f.Par)]:
+        bind = next(bind for bind in binds if bind.vars == variables)  # it may read what another loop keeps by now
         if isinstance(bind.rhs, f.Par) and (search := search_in(par, binds, bind, bind.rhs)) is not None:
             binds = with_loop(binds, bind, bind.rhs, search)
     return binds
