@@ -16,6 +16,9 @@ Sum = dict[object, int]  # terms and their factors; the constant is that of 1
 ONE = 1
 
 
+ASKED = 64  # facts, the latest ones: each branch in branches adds some, and each question goes through them
+
+
 class Affine:
     """The numbers of a function.  `sums` has the values of variables, `counts` the lengths of loops, by their indices;
     a term (name, k) is dimension k of an array.  Numbers that overflow are what they are as sums, which wrap as they
@@ -27,7 +30,7 @@ class Affine:
         self.counts: dict[object, Sum] = {}
         self.trips: dict[str, Sum] = {}  # what counts are if there are steps
         self.negative: dict[str, f.Atom] = {}  # what a condition asks to be negative
-        self.facts: tuple[Sum, ...] = ()  # sums that are 0 or greater here (`conditions.py`)
+        self.facts: list[Sum] = []  # sums that are 0 or greater here, the latest last (`conditions.py`)
         self.arrays: dict[str, f.Var] = {}  # those whose lengths are terms
 
     def loop(self, index: f.Var, count: f.Atom) -> None:
@@ -139,7 +142,11 @@ class Affine:
 
     def is_natural(self, total: Sum) -> bool:
         """True if it is known that a sum is 0 or greater."""
-        return any(is_positive(self.least(combined(total, fact, -1))) for fact in ({}, *self.facts))
+        return any(is_positive(self.least(combined(total, fact, -1))) for fact in self.known())
+
+    def known(self) -> tuple[Sum, ...]:
+        """Sums that are 0 or greater here: 0, and what the nearest conditions say."""
+        return ({}, *self.facts[-ASKED:])
 
     def is_small(self, term: object) -> bool:
         """True for a constant, a length and an index, which are far from the greatest integer."""

@@ -28,13 +28,14 @@ class Conditions:
     def branches(self, branch: f.If, walk: Callable[[f.Block], f.Block]) -> f.If:
         """Walks through the blocks of a branch, each with what holds there.  The same object if they stay the same."""
         affine = self.affine
-        facts, counts = affine.facts, affine.counts
+        before, counts = len(affine.facts), affine.counts
         made = []
         for block, truth in ((branch.then, True), (branch.else_, False)):
             affine.counts = dict(counts)
             self.assume(branch.cond, truth)
             made.append(walk(block))
-            affine.facts, affine.counts = facts, counts
+            affine.counts = counts
+            del affine.facts[before:]
         return remade(branch, branch.cond, *made)
 
     def assume(self, condition: f.Atom, truth: bool) -> None:
@@ -132,7 +133,7 @@ class Conditions:
 
     def fact(self, total: Sum, sign: int = 1, less: int = 0) -> None:
         """sign * total - less is 0 or greater."""
-        self.affine.facts = (*self.affine.facts, combined({ONE: -less} if less else {}, total, sign))
+        self.affine.facts.append(combined({ONE: -less} if less else {}, total, sign))
 
     def is_exact(self, atom: f.Atom) -> bool:
         """True if the number is its sum: of lengths, loops' indices and a loop's count, it cannot overflow."""

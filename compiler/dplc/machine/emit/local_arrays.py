@@ -10,7 +10,7 @@ They have no owner, like arrays that are lent to points of a Par: they are not c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from dplc.flat import term as f
 from dplc.flat.ops.row import Effect
@@ -23,22 +23,25 @@ ROOM = 8192  # bytes of a frame
 
 def local_arrays(fn: f.Fn) -> frozenset[str]:
     """The variables of arrays of numbers that are made in loops, and do not leave the block that makes them."""
-    if not any(candidates(fn.body, False)):
+    there = candidates(fn.body, False)
+    if not there:
         return frozenset()
     found = _Escapes()
     found.block(fn.body)
     found.leave(fn.body.results)
     gone = found.all()
-    return frozenset(name for name in candidates(fn.body, False) if name not in gone)
+    return frozenset(name for name in there if name not in gone)
 
 
-def candidates(block: f.Block, inside: bool) -> Iterator[str]:
+def candidates(block: f.Block, inside: bool) -> list[str]:
+    found = []
     for bind in block.binds:
         if inside and is_small(bind):
-            yield from (var.name for var in bind.vars)
+            found += [var.name for var in bind.vars]
         loop = isinstance(bind.rhs, f.Par | f.For | f.While)
         for inner in blocks(bind.rhs):
-            yield from candidates(inner, inside or loop)
+            found += candidates(inner, inside or loop)
+    return found
 
 
 def is_small(bind: f.Bind) -> bool:

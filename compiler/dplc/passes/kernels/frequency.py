@@ -116,10 +116,13 @@ def repays(bind: f.Bind) -> bool:
 
 @remembered
 def works(block: f.Block) -> bool:
-    """True if a block, or one inside of it, has a call or what repays optimising."""
-    return any(
-        isinstance(bind.rhs, f.Call) or repays(bind) or any(map(works, blocks(bind.rhs))) for bind in block.binds
-    )
+    """True if a block, or one inside of it, has a call or what repays optimising.
+
+    It is a loop, as an exception (`facts_of`) takes as long as there are generators around it."""
+    for bind in block.binds:
+        if isinstance(bind.rhs, f.Call) or repays(bind) or any(map(works, blocks(bind.rhs))):
+            return True
+    return False
 
 
 def is_short(loop: f.For | f.While | f.Par) -> bool:

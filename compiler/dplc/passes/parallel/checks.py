@@ -185,10 +185,10 @@ class _Ranges:
 
     def where(self, condition: f.Atom, truth: bool, block: f.Block) -> bool:
         """Whether the bindings of a block fit, which runs where a condition is true or false."""
-        facts = self.affine.facts
+        before = len(self.affine.facts)
         self.conditions.assume(condition, truth)
         fine = self.all_fit(block)
-        self.affine.facts = facts
+        del self.affine.facts[before:]
         return fine
 
     def read(self, op: f.Op) -> bool:
@@ -238,7 +238,7 @@ class _Ranges:
         """The least value of a sum, as far as it is known before the nest: by the ranges of indices, or by what holds
         here.  None if there is none that may be natural."""
         best: Sum | None = None
-        for fact in ({}, *self.affine.facts):
+        for fact in self.affine.known():
             least = self.affine.least(combined(total, fact, -1))
             if not all(map(self.is_known, least)) or (set(least) == {ONE} and least[ONE] < 0):
                 continue
