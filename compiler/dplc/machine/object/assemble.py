@@ -1,6 +1,6 @@
 """LLVM text -> object code: parse, verify, optimise, select instructions.
 
-The optimisation level falls with the size of the text, so that large programs start quickly.
+The optimisation level falls with the size of what LLVM may optimise, so that large programs start quickly.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from dplc.machine.llvm import api, target
+from dplc.machine.llvm import api, target, versions
 from dplc.machine.llvm.target import Target
 
-LARGE = 60_000  # lines of LLVM text above which less is optimised
-HUGE = 250_000
+LARGE = 60_000  # lines of LLVM text above which less is optimised; loops still become vectors, which takes a tenth
+HUGE = 250_000  # above which nothing is
 INLINING = 100  # LLVM's default is 225; this takes half the time, as flat is inlined already
 
 
@@ -39,9 +39,17 @@ def optimised(
     """The code generator and the optimised module, which lives until the end of the `with`.  Text from flat does not
     need the passes that LLVM adds at level 2 (value numbering, jump threading, ...), which take a fifth of the time;
     the runtime library does."""
-    lines = text.count("\n")
-    effort = min(most, 2 if lines < LARGE else 1 if lines < HUGE else 0)
+    effort = min(most, allowed(text))
     machine = where.machine(effort)
     with api.parsed(text) as module:
-        api.optimise(module, machine, min(effort, 1) if flat else effort, effort == 2, INLINING)
+        api.optimise(module, machine, min(effort, 1) if flat else effort, most == 2 and effort > 0, INLINING)
         yield machine, module
+
+
+def allowed(text: str) -> int:
+    """The highest level for a text.  Functions that LLVM leaves alone, as all but the hot ones of a program that runs,
+    cost little and do not count."""
+    lines = text.count("\n")
+    if lines >= LARGE:
+        lines = sum(versions.sizes(text).values())
+    return 2 if lines < LARGE else 1 if lines < HUGE else 0
