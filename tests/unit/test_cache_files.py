@@ -135,6 +135,16 @@ def test_who_waits_too_long_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatc
     holder.communicate("", timeout=60)
 
 
+def test_entries_with_locks_of_their_own_do_not_wait(folder: Path) -> None:
+    script = "import sys\nfrom dpl.system import kept\nwith kept.alone('lock-x'): print(flush=True); sys.stdin.read()"
+    holder = started(script)
+    assert holder.stdout is not None and holder.stdout.readline() == "\n"
+    assert kept.once(lambda: None, lambda: 5) == 5
+    holder.communicate("", timeout=60)
+    kept.clean()
+    assert not list(folder.glob("lock*"))
+
+
 def test_only_entries_are_cleaned(folder: Path) -> None:
     path = entry()
     (folder / "mine.txt").write_text("not the cache's")

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpl.syntax import tables
-from dpl.system import shipped
+from dpl.system import kept, shipped
 from dpl.types import library
 from dplc.machine.llvm import target
 from dplc.machine.runtime import shared
+from dplc.tools.first_run import RUNTIME, make_runtime_beside
 
 
 @pytest.fixture
@@ -113,3 +114,22 @@ main()
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False, env=environment
     )
     assert (run.stdout, run.stderr) == ("Hello, world!\n", "")
+
+
+def test_the_runtime_is_made_beside_the_library_if_both_are_missing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "posix_spawn", lambda program, words, *_, **__: begun.append(words[-1]) or 1)
+    make_runtime_beside()
+    assert begun == [RUNTIME]
+    kept.write(library.entry(), b"checked")
+    make_runtime_beside()
+    library.entry().unlink()
+    kept.write(shared.entry(), b"compiled")
+    make_runtime_beside()
+    shared.entry().unlink()
+    shipped.write(library.NAME, library.sources(), (), b"checked")
+    make_runtime_beside()
+    assert begun == [RUNTIME]

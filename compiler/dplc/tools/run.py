@@ -116,6 +116,10 @@ def prepared(file: str | None, expression: str | None, args: list[str], engine: 
     keep = kept if source.path else None
     engine = "interp" if nan == "warn" else engine  # native code stops at a number that is not finite
     interpretable = engine is None and not must_be_on_device()
+    if engine != "interp":
+        from dplc.tools.first_run import make_runtime_beside
+
+        make_runtime_beside()
     begins = engine is None and not (timings or no_cache or context.finite or context.device or first(effort))
     begun = begin(source, args, context) if begins else Begun(source)
     if begun.code is not None:

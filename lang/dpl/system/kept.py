@@ -31,7 +31,7 @@ from dpl.system.entries import write as write
 
 Result = TypeVar("Result")
 
-PARTS = ("objects", "modules", "imports", "bytecode", "stdlib-*", "grammar-*", "history", "lock")
+PARTS = ("objects", "modules", "imports", "bytecode", "stdlib-*", "grammar-*", "history", "lock*")
 PATIENCE = 120  # seconds to wait for another process that makes the same entry
 
 
@@ -54,22 +54,24 @@ def unpickled(path: Path) -> Any:
         return None
 
 
-def once(find: Callable[[], Result | None], make: Callable[[], Result], what: str = "") -> Result:
+def once(
+    find: Callable[[], Result | None], make: Callable[[], Result], what: str = "", lock: str = "lock"
+) -> Result:
     """The result of `find` from the cache, or of `make`, which also stores it.  If several processes find nothing, only
-    one makes it.  A terminal shows meanwhile `what` is being done."""
+    one makes it.  A terminal shows meanwhile `what` is being done.  Entries with different locks can be
+    made at the same time."""
     found = find()
     if found is None:
-        with alone():
+        with shown(what), alone(lock):
             found = find()  # another process may have made it meanwhile
             if found is None:
-                with shown(what):
-                    return make()
+                return make()
     return found
 
 
 @contextmanager
 def shown(what: str) -> Generator[None]:
-    """Show on a terminal what is being done that takes a second or more."""
+    """Show on a terminal what takes a second or more: here, or in a process for which this one waits."""
     if not what or not sys.stderr.isatty():
         yield
         return
@@ -92,7 +94,7 @@ within = Within()
 
 
 @contextmanager
-def alone() -> Generator[None]:
+def alone(lock: str = "lock") -> Generator[None]:
     """Hold a lock, so that only one process is inside at a time.  A process that waits longer than PATIENCE continues
     without it.  The system frees the lock when the process ends."""
     file = None
@@ -100,7 +102,7 @@ def alone() -> Generator[None]:
     try:
         if outermost and usable(entries.folder()):
             with suppress(OSError):
-                file = os.open(place("lock"), os.O_RDWR | os.O_CREAT, OURS & 0o666)
+                file = os.open(place(lock), os.O_RDWR | os.O_CREAT, OURS & 0o666)
                 wait_for(file)
         yield
     finally:

@@ -74,7 +74,7 @@ class Library:
 @cache
 def library() -> Library:
     """The library from the cache; if it is not there, as it was shipped, or else newly checked."""
-    path = host.current.cache.place(f"stdlib-{version()}.bin")
+    path = entry()
 
     def make() -> Library:
         data = host.current.shipped(NAME, sources()) or packed_library()
@@ -82,6 +82,11 @@ def library() -> Library:
         return pickled.loads(data)
 
     return host.current.cache.once(lambda: host.current.cache.unpickled(path), make, WHAT)
+
+
+def entry() -> Path:
+    """The checked library's place in the cache."""
+    return host.current.cache.place(f"stdlib-{version()}.bin")
 
 
 @cache

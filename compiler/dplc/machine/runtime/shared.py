@@ -56,14 +56,19 @@ def code() -> bytes:
 
 @cache
 def _kept() -> tuple[bytes, bytes]:
-    path = kept.place("objects", cache_file.name(b"runtime library", made_by=[str(folder) for folder in FOLDERS]))
+    path = entry()
 
     def make() -> tuple[bytes, bytes]:
         data = shipped.find(NAME, sources(), target.describe()) or packed()
         kept.write(path, data)
         return cache_file.parts(data)
 
-    return kept.once(lambda: cache_file.read(path), make, "compiling the runtime library")
+    return kept.once(lambda: cache_file.read(path), make, "compiling the runtime library", "lock-runtime")
+
+
+def entry() -> Path:
+    """The library's place in the cache."""
+    return kept.place("objects", cache_file.name(b"runtime library", made_by=[str(folder) for folder in FOLDERS]))
 
 
 def sources() -> list[Path]:
