@@ -116,7 +116,7 @@ main()
     assert (run.stdout, run.stderr) == ("Hello, world!\n", "")
 
 
-def test_the_runtime_is_made_beside_the_library_if_both_are_missing(
+def test_the_runtime_is_made_beside_the_library_if_none_was_shipped(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[str] = []
@@ -130,6 +130,6 @@ def test_the_runtime_is_made_beside_the_library_if_both_are_missing(
     kept.write(shared.entry(), b"compiled")
     make_runtime_beside()
     shared.entry().unlink()
-    shipped.write(library.NAME, library.sources(), (), b"checked")
+    shipped.write(shared.NAME, shared.sources(), (target.describe(),), b"compiled")
     make_runtime_beside()
     assert begun == [RUNTIME]

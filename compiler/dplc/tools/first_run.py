@@ -1,7 +1,8 @@
-"""The first run of all, where nothing that was shipped fits: the runtime is compiled beside the check of the library.
+"""The first run of all, where no shipped runtime fits: it is compiled beside the check of the library and the program.
 
-Both take seconds.  A process of its own makes the runtime's entry in the cache; who needs it earlier waits for it
-(`kept.once`).  A program that ends sooner does not wait, and the next one finds the entry.
+That takes seconds, as does the library's check, if none was shipped.  A process of its own makes the runtime's entry in
+the cache; who needs it earlier waits for it (`kept.once`).  A program that ends sooner does not wait, and the next one
+finds the entry.
 """
 
 from __future__ import annotations
@@ -13,17 +14,15 @@ RUNTIME = "from dplc.machine.runtime import shared; shared.code()"
 
 
 def make_runtime_beside() -> int:
-    """Start the process if the checked library and the runtime are both missing, and a processor is free; returns its
-    number, or 0.  It has no terminal, and signals for the program do not reach it."""
+    """Start the process if the cache has neither library nor runtime, no runtime was shipped, and there is a second
+    processor; returns its number, or 0.  It has no terminal, and signals for the program do not reach it."""
     from dpl.types import library
 
     if library.entry().exists() or (os.cpu_count() or 1) < 2:
         return 0
-    from dpl.system import shipped
-
     from dplc.machine.runtime import shared
 
-    if shared.entry().exists() or shipped.find(library.NAME, library.sources()):
+    if shared.entry().exists() or shared.as_shipped():
         return 0
     null = [(os.POSIX_SPAWN_OPEN, i, os.devnull, os.O_RDWR, 0) for i in range(3)]
     try:

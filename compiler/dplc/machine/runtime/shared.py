@@ -59,11 +59,16 @@ def _kept() -> tuple[bytes, bytes]:
     path = entry()
 
     def make() -> tuple[bytes, bytes]:
-        data = shipped.find(NAME, sources(), target.describe()) or packed()
+        data = as_shipped() or packed()
         kept.write(path, data)
         return cache_file.parts(data)
 
     return kept.once(lambda: cache_file.read(path), make, "compiling the runtime library", "lock-runtime")
+
+
+def as_shipped() -> bytes | None:
+    """The library that came with the installation, if it fits this machine."""
+    return shipped.find(NAME, sources(), target.describe())
 
 
 def entry() -> Path:
