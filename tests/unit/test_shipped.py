@@ -122,6 +122,10 @@ def test_the_runtime_is_made_beside_the_library_if_none_was_shipped(
     begun: list[str] = []
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(os, "posix_spawn", lambda program, words, *_, **__: begun.append(words[-1]) or 1)
+    with monkeypatch.context() as unwritable:
+        unwritable.setattr(os, "access", lambda *_: False)
+        make_runtime_beside()
+        assert not begun
     make_runtime_beside()
     assert begun == [RUNTIME]
     kept.write(library.entry(), b"checked")

@@ -14,14 +14,20 @@ RUNTIME = "from dplc.machine.runtime import shared; shared.code()"
 
 
 def make_runtime_beside() -> int:
-    """Start the process if the cache has neither library nor runtime, no runtime was shipped, and there is a second
-    processor; returns its number, or 0.  It has no terminal, and signals for the program do not reach it."""
+    """Start the process if a cache that keeps entries has neither library nor runtime, no runtime was shipped, and
+    there is a second processor; returns its number, or 0.  It has no terminal, and signals for the program do not reach
+    it."""
     from dpl.types import library
 
     if library.entry().exists() or (os.cpu_count() or 1) < 2:
         return 0
+    from dpl.system import entries
+
     from dplc.machine.runtime import shared
 
+    folder = entries.folder()
+    if not (entries.usable(folder) and os.access(folder, os.W_OK)):
+        return 0
     if shared.entry().exists() or shared.as_shipped():
         return 0
     null = [(os.POSIX_SPAWN_OPEN, i, os.devnull, os.O_RDWR, 0) for i in range(3)]
