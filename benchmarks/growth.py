@@ -95,6 +95,8 @@ KINDS: dict[str, tuple[Sequence[int], Callable[[int], str | dict[str, str]]]] = 
     "array": ((1000, 5000, 20_000), lambda n: f"let a = [{each(n, '#.5', ', ')}]\ndo print (sum a)\n"),
     "else if": ((1000, 3000, 10_000), else_ifs),
     "nested if": ((1000, 3000, 10_000), nested_ifs),
+    "else if of a loop's index": (CALLS, lambda n:
+        f"let f (k : int) = loop s = 0 for i < k do s + ({each(n, 'if i = # then #7 else')} s)\n{SOME_CALLS}"),
     "closures under grad": ((50, 100, 200), lambda n:
         f"let fs = [{each(n, '(fun x -> x * #.5)', '; ')}]\n"
         "do print (grad (fun z -> List.fold (fun a f -> a * 0.5 + f z) 0.0 fs) 1.0)\n"),

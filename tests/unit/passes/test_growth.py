@@ -9,7 +9,9 @@ import pytest
 from dpl.core.promising import is_repeatable, promising, reads_arguments
 from dpl.node import replace
 from dpl.source import Source
+from dplc.flat import affine
 from dplc.flat import term as f
+from dplc.flat.affine import Affine
 from dplc.flat.dims import Dims
 from dplc.flat.places import Inlined
 from dplc.flat.walk import every
@@ -68,6 +70,20 @@ def test_inlined_operations_share_their_paths() -> None:
             paths[id(span)] = span
             span = span.caller
     assert len(spans) > 90 and len(paths) < 3 * len(spans), (len(spans), len(paths))
+
+
+def test_branches_in_branches_on_an_index_ask_the_nearest_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each says something of the index, and each comparison asks what is known of it."""
+    counts = []
+    least = Affine.least
+    monkeypatch.setattr(affine, "ASKED", 8)
+    for n in (40, 80):
+        asked: list[object] = []
+        monkeypatch.setattr(Affine, "least", lambda self, total, asked=asked: asked.append(0) or least(self, total))
+        branches = " else ".join(f"if i = {i} then {i}7" for i in range(n))
+        compiled("value_ranges", f"let f (k : int) = loop s = 0 for i < k do s + ({branches} else s)\ndo print (f 7)\n")
+        counts.append(len(asked))
+    assert counts[0] > 500 and counts[1] < 2.2 * counts[0], counts
 
 
 def test_what_a_program_reaches_is_found_in_two_walks_over_its_items() -> None:
