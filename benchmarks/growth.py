@@ -126,6 +126,12 @@ KINDS: dict[str, tuple[Sequence[int], Callable[[int], str | dict[str, str]]]] = 
     "nested lets": ((500, 1000, 2000), lambda n:
         f"let f x0 = {each(n, 'let x# = x@ * 0.5 + #.0 in', chr(10), 1)} x{n - 1}\ndo print (f 1.0)\n"),
     "comprehensions": ((50, 100, 200), repeated("do print (sum [for i < 10 -> float i * #.5])")),
+    "comprehensions in a function": (CALLS, lambda n:
+        f"let f (k : int) =\n{each(n, 'let a# = [for i < k -> float i * #.5] in', chr(10))}\n"
+        f"{each(n, 'sum a#', ' + ')}\n{SOME_CALLS}"),
+    "chain of comprehensions": (CALLS, lambda n:
+        f"let f (k : int) = let x0 = [for i < k -> float i] in\n"
+        f"{each(n + 1, 'let x# = [for y in x@ -> sin y * #.5] in', chr(10), 1)}\nsum x{n}\n{SOME_CALLS}"),
     "loops in loops": ((4, 8, 16), lambda n: loops(
         n, "(s0 : int)", "(loop _ = () for s# < k do (print (s@ + s#); ", "()", "))", "do f 2 1")),
     "loops in loops under grad": ((4, 8, 16), lambda n: loops(
