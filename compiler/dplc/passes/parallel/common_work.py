@@ -20,6 +20,7 @@ class CommonWork:
     def __init__(self) -> None:
         self.numbers: dict[object, int] = {}
         self.found: dict[int, tuple[f.Par, frozenset[int]]] = {}
+        self.points: dict[int, _Numbered] = {}  # by the identity of what was numbered, or of what goes on from there
 
     def between(self, first: f.Par, second: f.Par) -> bool:
         """True if the points of two Pars have arithmetic in common.  Bodies must be without branches, loops and calls:
@@ -33,11 +34,10 @@ class CommonWork:
 
     def numbered(self, par: f.Par) -> frozenset[int]:
         """The numbers of the arithmetic of a point; none if its code is not straight."""
-        known: dict[str, f.Atom] = {}
-        for place, (index, _) in enumerate(par.space):
-            known[index.name] = f.Var(f"#{place}", index.ty)
-        point, found = Renamed(known), set[int]()
-        for bind in par.body.binds:
+        binds = par.body.binds
+        begun = self.points.pop(id(binds), None) or _Numbered(par.space)
+        point, found = begun.point, begun.found
+        for bind in binds[len(begun.binds) :]:
             if isinstance(bind.rhs, f.Call) or blocks(bind.rhs):
                 return frozenset()
             key = result_of(point.rhs(bind.rhs))
@@ -47,7 +47,23 @@ class CommonWork:
             point.atoms[bind.vars[0].name] = f.Var(f"={number}", bind.vars[0].ty)
             if isinstance(bind.rhs, f.Op) and bind.rhs.op not in ("index", "dim"):
                 found.add(number)
+        begun.binds = binds
+        self.points[id(binds)] = begun
         return frozenset(found)
+
+    def goes_on(self, binds: tuple[f.Bind, ...], more: tuple[f.Bind, ...]) -> None:
+        """The code of a point has become longer: what is numbered is not numbered again."""
+        if (begun := self.points.pop(id(binds), None)) is not None:
+            self.points[id(more)] = begun
+
+
+class _Numbered:
+    """How far the code of a point is numbered."""
+
+    def __init__(self, space: tuple[tuple[f.Var, f.Atom], ...]) -> None:
+        self.binds: tuple[f.Bind, ...] = ()
+        self.point = Renamed({index.name: f.Var(f"#{place}", index.ty) for place, (index, _) in enumerate(space)})
+        self.found = set[int]()
 
 
 def result_of(rhs: f.Rhs) -> object | None:
@@ -58,9 +74,23 @@ def result_of(rhs: f.Rhs) -> object | None:
     return expression(rhs)
 
 
-def computed_once(body: f.Block) -> f.Block:
-    """The block, in which equal expressions are computed once."""
-    return _Once().block(body)
+class ComputedOnce:
+    """Joins blocks, so that equal expressions are computed once.  What was joined before is not gone through again."""
+
+    def __init__(self, common: CommonWork) -> None:
+        self.common = common
+        self.known: dict[int, tuple[tuple[f.Bind, ...], _Once]] = {}  # by the identity of the bindings
+
+    def joined(self, first: f.Block, second: f.Block) -> f.Block:
+        binds, once = self.known.pop(id(first.binds), (None, None))
+        if binds is None or once is None:
+            once = _Once()
+            binds = once.binds(first.binds)
+        whole = (*binds, *once.binds(second.binds))
+        if binds is first.binds:
+            self.common.goes_on(binds, whole)
+        self.known[id(whole)] = whole, once
+        return f.Block(whole, tuple([once.atom(x) for x in (*first.results, *second.results)]))
 
 
 class _Once(Renamed):
@@ -69,7 +99,7 @@ class _Once(Renamed):
     def __init__(self) -> None:
         super().__init__({})
         self.made: dict[object, f.Var] = {}
-        self.scopes: list[list[object]] = []
+        self.scopes: list[list[object]] = [[]]
 
     def block(self, block: f.Block) -> f.Block:
         self.scopes.append([])

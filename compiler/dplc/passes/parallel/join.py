@@ -37,7 +37,7 @@ from dplc.flat.walk import (
 )
 from dplc.narrow import expect_type
 from dplc.passes.inversion.invert import inverted
-from dplc.passes.parallel.common_work import CommonWork, computed_once
+from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
@@ -117,6 +117,7 @@ class Joiner:
         self.uses = Counter(mentions(fn.body))
         self.dims = dims_of(fn.body)
         self.common = CommonWork()
+        self.once = ComputedOnce(self.common)
         self.equal: dict[object, object] = {}  # lengths that were checked to be equal
         self.outer: dict[f.Atom, f.Atom] = {}  # lengths read in a block, which are those that were there before
         self.read = {bind.vars[0].name: bind.rhs for bind in every(fn.body)
@@ -297,7 +298,7 @@ class Joiner:
     def fits(self, earlier: f.Bind, first: f.Par, second: f.Par, reads: Counter[str]) -> bool:
         """True if the second Par has the space of the first, and reads its results at its own points only."""
         counts = [[self.length(count) for _, count in par.space] for par in (first, second)]
-        if first.ordered or counts[0] != counts[1] or not (self.harmless(first) or self.harmless(second)):
+        if first.ordered or counts[0] != counts[1] or not (self.harmless(second) or self.harmless(first)):
             return False  # of two that fail, the earlier one does
         kept = {var.name for var, out in zip(earlier.vars, first.outs, strict=True) if out.kind == "keep"}
         targets = {name for out in second.outs if out.kind == "keep" for name in names(operands_of(out))}
@@ -368,7 +369,7 @@ class Joiner:
                 self.uses.subtract(names((out.target,)))
                 out = replace(out, target=None)
             outs.append(out)
-        whole = computed_once(f.Block((*first.body.binds, *body.binds), (*first.body.results, *body.results)))
+        whole = self.once.joined(first.body, body)
         return self.used(
             f.Bind((*earlier.vars, *later.vars), f.Par(first.space, whole, (*first.outs, *outs), first.span))
         )
