@@ -16,6 +16,7 @@ from dplc.flat.dims import Dims
 from dplc.flat.places import Inlined
 from dplc.flat.walk import every
 from dplc.passes.closures.set_types import Datas
+from dplc.passes.parallel import common_work
 from dplc.pipeline import Context, compile_from, compile_to
 from dplc.stack import on_large_stack
 
@@ -84,6 +85,20 @@ def test_branches_in_branches_on_an_index_ask_the_nearest_conditions(monkeypatch
         compiled("value_ranges", f"let f (k : int) = loop s = 0 for i < k do s + ({branches} else s)\ndo print (f 7)\n")
         counts.append(len(asked))
     assert counts[0] > 500 and counts[1] < 2.2 * counts[0], counts
+
+
+@pytest.mark.parametrize("step", ["float i * #.5", "sin a@[i] * #.5"])
+def test_comprehensions_that_become_one_loop_are_gone_through_once(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+    key = common_work.result_of
+    for n in (20, 40):
+        seen: list[object] = []
+        monkeypatch.setattr(common_work, "result_of", lambda rhs, seen=seen: seen.append(0) or key(rhs))
+        sums = " + ".join(f"sum a{i}" for i in range(n))
+        first = "let f (k : int) = let a0 = [for i < k -> float i] in"
+        compiled("join", chain(n, first, f"let a# = [for i < k -> {step}] in", f"{sums}\ndo print (f 7)"))
+        counts.append(len(seen))
+    assert counts[0] > 20 and counts[1] < 2.2 * counts[0], counts
 
 
 def test_what_a_program_reaches_is_found_in_two_walks_over_its_items() -> None:
