@@ -110,6 +110,7 @@ class _Stores(Threads):
         self.same: dict[str, f.Atom] = {}
 
     def function(self, fn: f.Fn) -> f.Fn:
+        self.same = {}  # names are those of one function: another one may have the same
         env: Env = {}
         begin: list[f.Bind] = []
         for content in self.contents:
