@@ -68,7 +68,8 @@ class _Fission:
         inner = level.inner()
         made = self.parts(inner, expect_type(f.Par, inner.rhs), indices)
         local = made.keeps.vars[-len(self.final) :]
-        counts = tuple([count for _, count in expect_type(f.Par, made.keeps.rhs).space])
+        kept = expect_type(f.Par, made.keeps.rhs)
+        counts = (*[count for _, count in kept.space], *kept.outs[-1].inner)
         if any(isinstance(count, f.Var) and count.name in level.defined for count in counts):
             raise Unfit
         keeps = self.keeping(bind, par, level.first(local, made.keeps), local, counts, not outer)

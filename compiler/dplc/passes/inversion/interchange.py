@@ -28,6 +28,7 @@ from dplc.narrow import expect_type
 from dplc.passes.inversion.fission import is_cheap
 from dplc.passes.inversion.own_additions import handed_down, kept_at_own
 from dplc.passes.inversion.scattered import MOST, Loop, Unfit
+from dplc.passes.inversion.without_additions import without_additions
 from dplc.passes.simplify.purity import HERE, droppable, natural
 
 
@@ -72,7 +73,9 @@ class _Interchange:
         self.inside = {var.name for var in bound_inside(par)}
         loops = [Loop(*dimension) for level in levels for dimension in level.par.space]
         self.outside(loop.count for loop in loops)
-        self.steps = composed([(level.par, level.chain) for level in levels])
+        accs = {out.acc.name for level in levels for out in level.par.outs if out.acc is not None}
+        steps = composed([(level.par, level.chain) for level in levels])
+        self.steps = [Step(rest, step.around) for step in steps for rest in without_additions([step.bind], accs)]
         for step in self.steps:
             affine.define(step.bind)
         told = self.told({loop.index.name for loop in loops})
