@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dplc.machine.llvm import api, target, versions
 from dplc.machine.llvm.target import Target
 
-LARGE = 60_000  # lines of LLVM text above which less is optimised; loops still become vectors, which takes a tenth
+LARGE = 60_000  # lines of LLVM text above which less is optimised; loops still become vectors
 HUGE = 250_000  # above which nothing is
 INLINING = 100  # LLVM's default is 225; this takes half the time, as flat is inlined already
 

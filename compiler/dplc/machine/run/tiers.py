@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import time
 from contextlib import ExitStack, suppress
 from signal import SIGKILL
@@ -25,7 +24,7 @@ from dpl.system import entries
 
 from dplc.machine.llvm.sampler import HANDLER
 from dplc.machine.object import cache_file
-from dplc.machine.run import perf_map
+from dplc.machine.run import background, perf_map
 from dplc.machine.run.cache import packed, place_of, unpacked
 from dplc.machine.run.execute import ENTRY, FLUSH
 from dplc.machine.run.program import LoadedImage, Program
@@ -88,7 +87,7 @@ class Upgrade:
         return repaying(self.program, self.profile.seconds)
 
     def optimise(self, names: Iterable[str]) -> None:
-        self.process = spawn(self.version(), names)
+        self.process = background.spawn(["-m", OPTIMISER, self.version(), *names])
         self.done = not self.process
 
     def improve(self, status: int) -> None:
@@ -127,17 +126,6 @@ class Upgrade:
         from shutil import rmtree
 
         rmtree(self.folder, ignore_errors=True)
-
-
-def spawn(place: str, names: Iterable[str]) -> int:
-    """Start the optimiser for functions of a program; returns the number of the process, or 0.  It has no terminal, and
-    signals for the program do not reach it."""
-    null = [(os.POSIX_SPAWN_OPEN, i, os.devnull, os.O_RDWR, 0) for i in range(3)]
-    words = [sys.executable, "-P", "-m", OPTIMISER, place, *names]
-    try:
-        return os.posix_spawn(sys.executable, words, os.environ, file_actions=null, setsid=True)
-    except OSError:
-        return 0
 
 
 def earlier(place: str | None) -> dict[str, float]:
