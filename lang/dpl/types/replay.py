@@ -25,6 +25,7 @@ from dpl.types.messages.parts import Why, both, printer
 from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import spine
 from dpl.types.rules.bindings import lambdas
+from dpl.types.rules.expressions import is_ragged
 from dpl.types.rules.misplaced import exchanged, kind_of, kinds_wanted
 from dpl.types.solve.meta import Type, prune
 from dpl.types.state.context import Arg, Context
@@ -130,7 +131,7 @@ def inferred(cx: Context, arg: Arg) -> Arg:
 
 def waits(cx: Context, e: tree.Expr) -> bool:
     """True if an argument is better inferred once its parameter's type is known, as functions are."""
-    if isinstance(e, tree.Fun) or (isinstance(e, tree.ListLit) and not e.items):
+    if isinstance(e, tree.Fun) or (isinstance(e, tree.ListLit) and (not e.items or is_ragged(e.items))):
         return True
     head, given = spine(e)
     entry = cx.find(head.name) if isinstance(head, tree.Var) else None

@@ -214,7 +214,7 @@ REFUSALS = {
     'Data.write_image "t.jpg" [[[0.0]]]': "'t.jpg' ends neither in .png nor in .pgm or .ppm",
     "Plot.boxes [[1.0]; []]": "Plot.boxes: sample 2 has no finite number",
     "Plot.contour 0 [0.0] [0.0] [[1.0]]": "a contour has 0 levels; one or more",
-    'Plot.animate "t.svg" 0.0 [Plot.bars [1.0];]': "Plot.animate: 0.0 seconds for each picture; more than 0",
+    'Plot.animate "t.svg" 0.0 [Plot.bars [1.0];]': "animated pictures: 0.0 seconds for each; more than 0",
 }
 
 

@@ -19,9 +19,9 @@ OTHERS = ("head", "edges", "mended", "refused")
 FILES = sorted(path.stem for path in SWEEP.glob("*.dp") if path.stem not in OTHERS)
 ROW = re.compile(r'"([A-Z]\w*)\.([a-z]\w*\'*)"')
 SWEPT = (
-    "ad", "array", "bytes", "data", "dist", "fft", "interp", "json", "linalg", "list", "map", "mcmc", "nn", "ode",
-    "optim", "option", "plot", "prelude", "quad", "random", "result", "root", "set", "sparse", "special", "stats",
-    "string", "tensor", "transform", "tree", "vi",
+    "ad", "array", "axis", "bytes", "contour", "data", "dist", "fft", "ink", "interp", "json", "linalg", "list", "map",
+    "mcmc", "nn", "ode", "optim", "option", "plot", "png", "pnm", "prelude", "quad", "random", "raster", "result", "root",
+    "set", "sparse", "special", "stats", "string", "tensor", "transform", "tree", "vi",
 )  # fmt: skip
 SINGLE = ("containers", "linalg", "nn", "sparse", "special", "stats", "tables")
 DOUBLE = {  # arguments in f64, whatever the data; the size of a file

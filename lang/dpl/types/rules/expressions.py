@@ -76,12 +76,16 @@ def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
     return result
 
 
+def is_ragged(items: tuple) -> bool:
+    """Whether these are arrays of several lengths, as a parameter `'a[?] list` takes them."""
+    return len({len(item.items) for item in items if isinstance(item, tree.ArrayLit)}) > 1
+
+
 def elements(cx: Context, items: tuple, elem: Type, kind: str) -> list[term.Term]:
     """The items of a list or an array, all of one type."""
     first = items[0].span if items else None
     lengths = "rows of one array have one size; rows of several, as a list:  [[a; b]; [c;]]"
-    ragged = lengths if len({len(item.items) for item in items if isinstance(item, tree.ArrayLit)}) > 1 else ""
-    why = Why(f"an element of this {kind}", first, "the first element", help=ragged)
+    why = Why(f"an element of this {kind}", first, "the first element", help=lengths if is_ragged(items) else "")
     return [cx.check(item, elem, why if i else None) for i, item in enumerate(items)]
 
 
