@@ -63,15 +63,16 @@ class Relations:
             self.wholes.setdefault(part, {}).setdefault(whole, c)
 
     def operands(self, c: Lift) -> Iterator[Type]:
-        """The operands of a lift, each once, with lifts among them replaced by their own operands."""
+        """The operands of a lift, each once, with lifts among them replaced by their own operands; the last first, as
+        chains of operators lie in their first operands."""
         found: set[Type] = set()
-        stack, seen = list(c.types[-2::-1]), {prune(c.types[-1])}
+        stack, seen = list(c.types[:-1]), {prune(c.types[-1])}
         while stack:
             t = prune(stack.pop())
             inner = self.made.get(t)
             if inner is not None and t not in seen:
                 seen.add(t)
-                stack += inner.types[-2::-1]
+                stack += inner.types[:-1]
             elif t not in found:
                 found.add(t)
                 yield t
@@ -124,7 +125,7 @@ def _split(cx: Context, known: Relations) -> bool:
             c.done = True
         elif part in known.made:
             c.done = True
-            operands = known.operands(known.made[part])
+            operands = [*known.operands(known.made[part])][::-1]
             new += [Fits((t, whole), c.span) for t in operands if whole not in known.wholes.get(t, ())]
     for c in new:
         cx.constrain(c)
@@ -148,7 +149,7 @@ def _decided(cx: Context, known: Relations) -> bool:
     circular = known.circular()
     for c in known.lifts:
         result = prune(c.types[-1])
-        operands = list(known.operands(c)) if result in circular else []
+        operands = [*known.operands(c)][::-1] if result in circular else []
         if result in operands:
             c.done = True
             for t in operands:

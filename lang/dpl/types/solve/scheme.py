@@ -231,9 +231,9 @@ def generalise(
     for c in kept:
         c.done = True
     unknowns = tuple(n for n in found.sizes if n[0] == "?")
-    used = _needed(
-        [closed(s, result, memo) for result, _ in lifts], [*final, *(t for c in constraints for t in c.types)]
-    )
+    for result, _ in lifts:
+        result.link = closed(s, result, memo)  # each is put together once, though others are made of it
+    used = _needed([result.link for result, _ in lifts], [*final, *(t for c in constraints for t in c.types)])
     schemes = [
         Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
     ]
