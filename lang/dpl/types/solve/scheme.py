@@ -140,36 +140,35 @@ class Free:
     bare: dict[Meta, None] = field(default_factory=dict)  # those outside functions
     is_tied: bool = False  # to unknown types of an outer level
 
+    def add(self, unknown: Meta | EffectMeta, level: int, inside: bool) -> None:
+        if unknown.level <= level:
+            self.is_tied |= type(unknown) is Meta
+        elif type(unknown) is EffectMeta:
+            self.effects[unknown] = None
+        elif type(unknown) is Meta:
+            self.metas[unknown] = None
+            if not inside:
+                self.bare[unknown] = None
+
 
 def free(s: Solver, types, level: int) -> Free:
     """The unknowns in `types` whose level is deeper than `level`."""
     found, seen = Free(), set()
 
     def visit(t, inside: bool) -> None:
+        t = prune_effect(t) if type(t) is EffectMeta else prune(t)
         kind = type(t)
-        if (kind is Meta or kind is EffectMeta) and t.link is not None:
-            t = prune(t) if kind is Meta else prune_effect(t)
-            kind = type(t)
-        if kind is Meta:
-            if t.level <= level:
-                found.is_tied = True
-                return
-            found.metas[t] = None
-            if not inside:
-                found.bare[t] = None
-        elif kind is EffectMeta:
-            if t.level > level:
-                found.effects[t] = None
+        if kind is Meta or kind is EffectMeta:
+            found.add(t, level, inside)
         elif kind is ty.Size:
             for n in sorted(size_names(s.sizes.norm(t))) if t.terms else ():
                 if s.sizes.levels.get(n, -1) > level:
                     found.sizes[n] = None
-        elif parts := ty.children(t):
-            if (id(t), inside) not in seen:
-                seen.add((id(t), inside))
-                inside = inside or kind is ty.Fn
-                for part in parts:
-                    visit(part, inside)
+        elif (parts := ty.children(t)) and (id(t), inside) not in seen:
+            seen.add((id(t), inside))
+            inside = inside or kind is ty.Fn
+            for part in parts:
+                visit(part, inside)
 
     for t in types:
         visit(t, False)
