@@ -154,8 +154,9 @@ def substitute(ty: Ty | Size, env: Mapping[str, Any]) -> Ty | Size:
 
 def lifted(name: str, items: list[Ty]) -> Ty:
     """The lift of these types; one of the types themselves if it is known to have the highest rank."""
-    flat = list(dict.fromkeys(part for t in items for part in (t.items if isinstance(t, Lift) else (t,))))
-    ranks = [_rank(t) for t in flat]
+    parts = {id(part): part for t in items for part in (t.items if isinstance(t, Lift) else (t,))}
+    flat = list(dict.fromkeys(parts.values()))  # most equal types are one object, which is found sooner
+    ranks = [None if type(t) is Var else _rank(t) for t in flat]
     known = [r for r in ranks if r is not None]
     if len(known) == len(flat):
         return flat[ranks.index(max(known))]

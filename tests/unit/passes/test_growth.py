@@ -207,6 +207,17 @@ def test_a_group_of_functions_is_checked_in_steps_by_its_calls(name: str, n: int
     assert large < most * small, (small, large)
 
 
+def test_parameters_of_any_type_take_steps_by_their_number() -> None:
+    """A call tells one argument after the other, and each concerns the sum of all."""
+
+    def program(n: int) -> str:
+        names = [f"x{i}" for i in range(n)]
+        return f"let f {' '.join(names)} = {' + '.join(names)}\ndo print (f {' '.join(f'{i}.0' for i in range(n))})\n"
+
+    small, large = (steps("load", "lower", program(n)) for n in (40, 80))
+    assert large < 2.6 * small, (small, large)
+
+
 def test_nested_branches_take_steps_by_their_number() -> None:
     def nested(n: int) -> str:
         chosen = "".join(f"if x = {i} then {i}.5 else " for i in range(n))

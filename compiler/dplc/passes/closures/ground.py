@@ -18,7 +18,19 @@ from dplc.flat import term as f
 from dplc.graph import components
 from dplc.narrow import a_type
 from dplc.passes import NeedsInterpreter
-from dplc.passes.closures.set_types import Datas, Ground, Lambda, Member, Set, beside, is_set, rebuild, root, sets_in
+from dplc.passes.closures.set_types import (
+    Datas,
+    Ground,
+    Lambda,
+    Member,
+    Set,
+    beside,
+    is_bare,
+    is_set,
+    rebuild,
+    root,
+    sets_in,
+)
 
 MOST_DATAS = 20_000
 
@@ -38,7 +50,7 @@ class Interner:
                 (member, i, ty)
                 for member, captures in functions.members.items()
                 for i, ty in enumerate(captures)
-                if next(sets_in(ty), None) is not None
+                if not is_bare(ty) and next(sets_in(ty), None) is not None
             ]
         return self.carried[functions]
 
@@ -46,7 +58,8 @@ class Interner:
         """Extend `bound` to `start` and to all sets that it reaches."""
 
         def reached(functions: Set) -> list[Set]:
-            found = (root(s) for captures in functions.members.values() for ty in captures for s in sets_in(ty))
+            types = (ty for captures in functions.members.values() for ty in captures if not is_bare(ty))
+            found = (root(s) for ty in types for s in sets_in(ty))
             return [s for s in found if s not in bound]
 
         for component in components([start], reached):
@@ -61,12 +74,12 @@ class Interner:
                 bound[s] = ground
             for s, ground in new:
                 for member in sorted(s.members, key=lambda m: m.id):
-                    ground.members[member] = tuple([put(ty, bound) for ty in s.members[member]])
+                    ground.members[member] = tuple([ty if is_bare(ty) else put(ty, bound) for ty in s.members[member]])
 
 
 def put(ty: t.Ty, bound: dict[Set, Ground]) -> t.Ty:
     """A type with its sets replaced by ground sets."""
-    if (type(ty) is t.Con and not ty.args) or next(sets_in(ty), None) is None:
+    if is_bare(ty) or next(sets_in(ty), None) is None:
         return ty
     return rebuild(ty, lambda part: put(part, bound), lambda s: bound[root(s)])
 
@@ -76,6 +89,8 @@ def description(start: Set, bound: dict[Set, Ground]) -> tuple:
     order = [start]
 
     def describe(part: Any) -> object:
+        if is_bare(part):
+            return part.name
         if is_set(part):
             part = root(part)
             if part in bound:
@@ -139,7 +154,7 @@ class Scope:
 
     def placed(self, ty: t.Ty) -> t.Ty:
         """A type with its sets, which are all known, replaced; parts that types share are made once."""
-        if (type(ty) is t.Con and not ty.args) or next(sets_in(ty), None) is None:
+        if is_bare(ty) or next(sets_in(ty), None) is None:
             return ty
         found = self.memo.get(id(ty))
         if found is None:
@@ -153,14 +168,15 @@ class Layout:
     def __init__(self, datas: Datas) -> None:
         self.datas = datas
         self.declared: dict[str, f.DataDecl] = {}
-        self.types: dict[t.Ty, f.Type] = {}
+        self.types: dict[t.Ty | str, f.Type] = {}  # those without parts by their names, which need no walk to find
         self.names: dict[t.Ty | Ground, str] = {}
         self.sites: dict[t.Ty, str] = {}
 
     def flat(self, ty: t.Ty) -> f.Type:
-        found = self.types.get(ty)
+        key = ty.name if is_bare(ty) else ty
+        found = self.types.get(key)
         if found is None:
-            found = self.types[ty] = self.convert(ty)
+            found = self.types[key] = self.convert(ty)
         return found
 
     def convert(self, ty: t.Ty) -> f.Type:
@@ -187,7 +203,7 @@ class Layout:
             return f.UNIT if payload is None else self.flat(payload)
         declared = self.datas.datas[ty.name]
         name = self.names[ty] = f"{ty.name}.{len(self.names)}"
-        self.types[ty] = f.Data(name)
+        self.types[ty if ty.args else ty.name] = f.Data(name)
         payloads = [self.datas.payload(ty, tag) for tag in range(len(declared.cases))]
         self.declare(
             name,

@@ -20,7 +20,18 @@ from dpl.node import field, record
 
 from dplc.graph import components
 from dplc.narrow import expect_type
-from dplc.passes.closures.set_types import Datas, Lambda, Pullback, Set, Unifier, arrow, rebuild, root, sets_in
+from dplc.passes.closures.set_types import (
+    Datas,
+    Lambda,
+    Pullback,
+    Set,
+    Unifier,
+    arrow,
+    is_bare,
+    rebuild,
+    root,
+    sets_in,
+)
 from dplc.passes.specialise.program import ANY, Mono
 
 
@@ -106,7 +117,9 @@ class Solver:
                 return old
             if (new := copies.get(old)) is None:
                 new = copies[old] = Set()
-                new.members = {m: [copy(x) for x in captures] for m, captures in old.members.items()}
+                new.members = {
+                    m: [x if is_bare(x) else copy(x) for x in captures] for m, captures in old.members.items()
+                }
             return new
 
         def copy(part: t.Ty) -> t.Ty:

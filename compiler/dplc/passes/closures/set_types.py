@@ -113,6 +113,11 @@ def rebuild(ty: t.Ty, on_type, on_set) -> t.Ty:
             raise Bug(f"not a monotype: {ty}")
 
 
+def is_bare(ty: t.Ty) -> TypeGuard[t.Con]:
+    """True for a type that has no parts, and so no sets: that of most variables that functions capture."""
+    return type(ty) is t.Con and not ty.args
+
+
 def sets_in(ty: t.Ty) -> Iterator[Any]:
     """The sets that a type mentions.  The sets inside their members are not included."""
     todo: list[Any] = [ty]

@@ -222,8 +222,8 @@ class Body:
         whole: bool,
     ) -> Value:
         """Apply a known function.  If its body is a lambda again, the result is only a closure with more captures."""
-        result = self.up.layout.flat(ty.result)
         if not isinstance(member, Lambda):
+            result = self.up.layout.flat(ty.result)
             name = self.differentiated(expect_type(t.Fn, captures[0]))
             rhs = f.Ad("pullback", name, self.b.atoms((payload[0], arg)), self.up.layout.site(captures[0]), span)
             return self.b.explode(self.b.one(rhs, result, "d"))
@@ -234,6 +234,7 @@ class Body:
                 known |= self.peers(self.up.instance(member, captures, ty), known)
             return self.close(ty.result, inner, [known[name] for name in inner.captures])
         name = self.up.called(self.up.instance(member, captures, ty))
+        result = self.up.layout.flat(ty.result)
         called = self.b.call(name, (*payload, arg), result, span, last_name(member.label) or "v")
         return called if whole else self.b.explode(called)
 

@@ -474,8 +474,7 @@ def arguments_and_elements(types: Iterable) -> Iterator[Type]:
 
 def inner_only(cx: Context, c) -> bool:
     """True if every unknown in a constraint belongs to the binding just left."""
-    level = cx.solver.level
-    return len(free(cx.solver, c.types, level).metas) == len(free(cx.solver, c.types, -1).metas)
+    return not free(cx.solver, c.types, cx.solver.level).is_tied
 
 
 def keep_constrained(cx: Context, types: list[Type], mark: int) -> None:

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dpl.types.solve.constraints import Constraint, Fits, Lift
 from dpl.types.solve.meta import Meta, Type, prune
 from dpl.types.solve.scheme import closed
@@ -60,19 +62,47 @@ class Relations:
             part, whole = map(prune, c.types)
             self.wholes.setdefault(part, {}).setdefault(whole, c)
 
-    def operands(self, c: Lift) -> list[Type]:
-        """The operands of a lift, with lifts among them replaced by their own operands."""
-        found: dict[Type, None] = {}
-        stack, seen = list(c.types[-2::-1]), {prune(c.types[-1])}
+    def operands(self, c: Lift) -> Iterator[Type]:
+        """The operands of a lift, each once, with lifts among them replaced by their own operands; the last first, as
+        chains of operators lie in their first operands."""
+        found: set[Type] = set()
+        stack, seen = list(c.types[:-1]), {prune(c.types[-1])}
         while stack:
             t = prune(stack.pop())
             inner = self.made.get(t)
-            if inner is None or t in seen:
-                found[t] = None
-            else:
+            if inner is not None and t not in seen:
                 seen.add(t)
-                stack += inner.types[-2::-1]
-        return list(found)
+                stack += inner.types[:-1]
+            elif t not in found:
+                found.add(t)
+                yield t
+
+    def circular(self) -> set[Type]:
+        """The lifts that are made of themselves, and those made of them."""
+        waits = {t: {prune(part) for part in c.types[:-1]} & self.made.keys() for t, c in self.made.items()}
+        users: dict[Type, list[Type]] = {}
+        for t, parts in waits.items():
+            for part in parts:
+                users.setdefault(part, []).append(t)
+        ready = [t for t, parts in waits.items() if not parts]
+        while ready:
+            t = ready.pop()
+            del waits[t]
+            for user in users.get(t, ()):
+                waits[user].discard(t)
+                if not waits[user]:
+                    ready.append(user)
+        return set(waits)
+
+    def tops(self, c: Lift) -> Iterator[Type]:
+        """The operands of a lift that fit no other."""
+        inside: set[Type] = set()
+        for t in self.operands(c):
+            above = self.above(t)
+            if above and not inside:
+                inside = set(self.operands(c))
+            if above & inside <= {t}:
+                yield t
 
     def above(self, part: Type) -> set[Type]:
         """The types that `part` fits, directly or transitively."""
@@ -95,7 +125,7 @@ def _split(cx: Context, known: Relations) -> bool:
             c.done = True
         elif part in known.made:
             c.done = True
-            operands = known.operands(known.made[part])
+            operands = [*known.operands(known.made[part])][::-1]
             new += [Fits((t, whole), c.span) for t in operands if whole not in known.wholes.get(t, ())]
     for c in new:
         cx.constrain(c)
@@ -116,16 +146,17 @@ def _decided(cx: Context, known: Relations) -> bool:
     """Decides lifts.
 
     A lift equals the operand that all others fit.  If a lift is its own operand, the other operands fit it."""
+    circular = known.circular()
     for c in known.lifts:
-        result, operands = prune(c.types[-1]), known.operands(c)
-        others = [t for t in operands if t is not result]
-        if len(others) < len(operands):
+        result = prune(c.types[-1])
+        operands = [*known.operands(c)][::-1] if result in circular else []
+        if result in operands:
             c.done = True
-            for t in others:
-                cx.constrain(Fits((t, result), c.span))
+            for t in operands:
+                if t is not result:
+                    cx.constrain(Fits((t, result), c.span))
             return True
-        inside = set(operands)
-        tops = (t for t in operands if known.above(t) & inside <= {t})
+        tops = known.tops(c)
         top, second = next(tops, None), next(tops, None)
         if top is not None and second is None:
             c.done = True

@@ -47,6 +47,10 @@ class Constraint(ABC):
 
         May raise Clash."""
 
+    def concerns(self, s: Solver, meta: Meta) -> bool:
+        """False if what became known of `meta` decides nothing here."""
+        return True
+
     def default(self, s: Solver, emit: Callable[[Constraint], None]) -> None:
         """Decides the constraint when nothing more will be known.  Raises Clash if it is ambiguous."""
         raise Clash("ambiguous", self, None)
@@ -136,15 +140,19 @@ class Lift(Constraint):
     """`a b ... result`: elementwise; operands are repeated over the leading dimensions of the one of highest rank.
 
     Beside an array, an unknown operand is taken to be of no higher rank.  A `held` constraint does not assume this: it
-    belongs to a function that has not yet received all its arguments."""
+    belongs to a function that has not yet received all its arguments.  An operand known to be a scalar, `scalar`, is
+    the scalar type of the others (`scaled`).  From then on most news of one operand is no news for the rest: `open`
+    are those that may be arrays."""
 
-    __slots__ = ("held", "scaled")
+    __slots__ = ("held", "open", "scalar", "scaled")
     name = "lift"
 
     def __init__(self, types: tuple[Any, ...], span: Span, extra: str = "", operands: tuple[Span, ...] = ()) -> None:
         super().__init__(types, span, extra, operands)
         self.held = not operands
+        self.scalar: Type | None = None
         self.scaled: dict[int, Type] = {}  # operands whose scalar type has been told, by identity
+        self.open: dict[int, Type] = {}  # operands of unknown type, by identity
 
     def solve(self, s, emit) -> bool:
         *operands, result = (prune(t) for t in self.types)
@@ -159,13 +167,30 @@ class Lift(Constraint):
         if len(tops) < 2:
             self._is(s, result, tops[0] if tops else operands[-1])
         if scalar is not None:
+            self.scalar, self.scaled[id(scalar)] = scalar, scalar
+            self.open = {id(t): t for t in tops if type(t) is Meta}
             for other in operands:
-                if other is not scalar and id(other) not in self.scaled:
+                if id(other) not in self.scaled:
                     self.scaled[id(other)] = other
                     emit(Elem((other, scalar), self.span, operands=self._places(other, scalar)))
         if len(tops) < 2 or self._with_result(s, emit, tops, result) or self._taken(s, emit, tops, result):
             return True
         self._share(s, (*tops, result))
+        return False
+
+    def concerns(self, s, meta) -> bool:
+        """That one of more than two operands is a scalar only leaves the others: Elem compares it with `scalar`, from
+        which Elem also tells them their classes."""
+        key = id(meta)
+        if self.scalar is None or key not in self.open:
+            return key not in self.scaled or not is_scalar(meta)
+        if is_scalar(meta):
+            del self.open[key]
+            return len(self.open) < 2
+        known = prune(self.scalar)
+        if meta.link is not None or type(known) is not Meta or not meta.classes & NUMERIC <= known.classes:
+            return True
+        self._share(s, (meta, self.types[-1]))
         return False
 
     def _share(self, s, types) -> None:

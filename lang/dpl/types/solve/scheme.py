@@ -138,9 +138,12 @@ class Free:
     effects: dict[EffectMeta, None] = field(default_factory=dict)
     sizes: dict[str, None] = field(default_factory=dict)
     bare: dict[Meta, None] = field(default_factory=dict)  # those outside functions
+    is_tied: bool = False  # to unknown types of an outer level
 
-    def add(self, unknown: Meta | EffectMeta, inside: bool) -> None:
-        if type(unknown) is EffectMeta:
+    def add(self, unknown: Meta | EffectMeta, level: int, inside: bool) -> None:
+        if unknown.level <= level:
+            self.is_tied |= type(unknown) is Meta
+        elif type(unknown) is EffectMeta:
             self.effects[unknown] = None
         elif type(unknown) is Meta:
             self.metas[unknown] = None
@@ -154,17 +157,18 @@ def free(s: Solver, types, level: int) -> Free:
 
     def visit(t, inside: bool) -> None:
         t = prune_effect(t) if type(t) is EffectMeta else prune(t)
-        if type(t) is ty.Size:
-            for n in sorted(size_names(s.sizes.norm(t))):
+        kind = type(t)
+        if kind is Meta or kind is EffectMeta:
+            found.add(t, level, inside)
+        elif kind is ty.Size:
+            for n in sorted(size_names(s.sizes.norm(t))) if t.terms else ():
                 if s.sizes.levels.get(n, -1) > level:
                     found.sizes[n] = None
-        elif type(t) is EffectMeta or type(t) is Meta:
-            if t.level > level:
-                found.add(t, inside)
-        elif (id(t), inside) not in seen:
+        elif (parts := ty.children(t)) and (id(t), inside) not in seen:
             seen.add((id(t), inside))
-            for part in ty.children(t):
-                visit(part, inside or type(t) is ty.Fn)
+            inside = inside or kind is ty.Fn
+            for part in parts:
+                visit(part, inside)
 
     for t in types:
         visit(t, False)
@@ -231,9 +235,9 @@ def generalise(
     for c in kept:
         c.done = True
     unknowns = tuple(n for n in found.sizes if n[0] == "?")
-    used = _needed(
-        [closed(s, result, memo) for result, _ in lifts], [*final, *(t for c in constraints for t in c.types)]
-    )
+    for result, _ in lifts:
+        result.link = closed(s, result, memo)  # each is put together once, though others are made of it
+    used = _needed([result.link for result, _ in lifts], [*final, *(t for c in constraints for t in c.types)])
     schemes = [
         Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
     ]
@@ -314,7 +318,7 @@ def _related(s: Solver, found: Free, pending: list[Constraint]) -> tuple[list[Co
     The other unknowns in a constraint on generalised ones are generalised too, and added to `found`.  A constraint that
     relates a generalised size to an outer unknown is one of these, because each use has a size of its own."""
     rest = [(c, free(s, c.types, s.level)) for c in pending if not c.done]
-    tied = _tied(s, rest)
+    tied = _tied(rest)
     kept: list[Constraint] = []
     grown = True
     while grown:
@@ -333,9 +337,9 @@ def _related(s: Solver, found: Free, pending: list[Constraint]) -> tuple[list[Co
     return kept, rest, tied
 
 
-def _tied(s: Solver, open_: Open) -> set[Constraint]:
+def _tied(open_: Open) -> set[Constraint]:
     """The constraints that mention an unknown type of an outer level, directly or through other constraints."""
-    tied = {c for c, inner in open_ if len(free(s, c.types, -1).metas) > len(inner.metas)}
+    tied = {c for c, inner in open_ if inner.is_tied}
     reached = {m for c, inner in open_ if c in tied for m in inner.metas}
     while more := [(c, inner) for c, inner in open_ if c not in tied and not reached.isdisjoint(inner.metas)]:
         tied.update(c for c, _ in more)

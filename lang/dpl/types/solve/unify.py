@@ -1,7 +1,7 @@
 """Unification of types, sizes and effects, with levels for generalisation.
 
 A failure raises `Clash`, which says what did not fit; the caller turns it into a message.  Constraints that wait for an
-unknown go into `queue` when something becomes known about it; `drain` retries them.
+unknown go into `queue`, with the unknown, when something becomes known about it; `drain` retries those it concerns.
 """
 
 from __future__ import annotations
@@ -148,9 +148,12 @@ class Solver:
         meta.link = t
         meta.place = self.place
         if meta.watchers:
-            self.queue += meta.watchers
+            self.notify(meta)
             if type(t) is Meta:
                 t.watchers += meta.watchers
+
+    def notify(self, meta: Meta) -> None:
+        self.queue += [(constraint, meta) for constraint in meta.watchers]
 
     def require(self, t: Type, cls: str) -> None:
         """Requires that `t` belongs to a class.  Raises Clash if it does not."""
@@ -159,7 +162,7 @@ class Solver:
             if cls not in t.classes:
                 t.classes |= {cls}
                 t.place = self.place
-                self.queue += t.watchers
+                self.notify(t)
             return
         parts = self.kinds.parts(cls, t)
         if parts is None:
@@ -201,6 +204,6 @@ class Solver:
     def drain(self, solve: Callable) -> None:
         """Retries the constraints whose unknowns have become better known."""
         while self.queue:
-            constraint = self.queue.popleft()
-            if not constraint.done:
+            constraint, meta = self.queue.popleft()
+            if not constraint.done and constraint.concerns(self, meta):
                 solve(constraint)
