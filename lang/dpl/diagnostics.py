@@ -111,7 +111,9 @@ def tighter(text: str) -> tuple[str, ...]:
     if not (found := CALL_AND_NUMBER.match(text)):
         return ()
     call, last, sign, number = found.groups()
-    return (f"`{found[0]}` is  ({call} {last}) {sign} {number} : was  {call} ({last} {sign} {number})  meant?",)
+    negative = f"  or  {call} {last} (-{number})" if found[0].endswith(f" -{number}") else ""
+    meant = f"{call} ({last} {sign} {number}){negative}"
+    return (f"`{found[0]}` is  ({call} {last}) {sign} {number} : was  {meant}  meant?",)
 
 
 class Bug(Exception):

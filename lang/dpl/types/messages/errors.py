@@ -21,6 +21,7 @@ from dpl.types.messages.parts import (
     conversions,
     is_reference,
     made,
+    negated,
     phrase,
     printer,
     size_helps,
@@ -64,12 +65,14 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 or size_helps(cx, clash.left, clash.right, wanted, place == "the body of the loop is"),
             )
         case "occurs" if "'" in shown + wanted:
+            helps = (FORGOTTEN_DO,) if at_the_margin(span) else contained(shown, wanted, p.type(clash.left))
+            sign = negated(why.span) if why and why.span else ()
             return cx.fail(
                 "E0206",
                 f"an infinite type: {shown} would have to equal {wanted}",
                 span,
                 labels=labels,
-                helps=(FORGOTTEN_DO,) if at_the_margin(span) else contained(shown, wanted, p.type(clash.left)),
+                helps=sign or helps,
             )
         case "class" if (error := lacking(cx, clash, actual, expected, span, why)) is not None:
             return error

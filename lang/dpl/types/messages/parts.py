@@ -231,6 +231,12 @@ def at_the_margin(span: Span) -> bool:
     return word is not None and word[0] not in DECLARES
 
 
+def negated(head: Span) -> tuple[str, ...]:
+    """A help if `head` stands after a minus that belongs to it: `clip x -1.0 1.0` is read as `clip x - (1.0 1.0)`."""
+    is_sign = re.search(r"[\w)\]}\"] -$", head.source.text[: head.start])
+    return (f"a negative argument is put in parentheses:  (-{head.text})",) if is_sign else ()
+
+
 def as_argument(text: str) -> str:
     """An expression as it is written as an argument: in parentheses, unless it is a name, a number or one group."""
     rest = text

@@ -156,7 +156,8 @@ def no_number(t, constraint: Constraint, span: Span) -> tuple[str, ...]:
     """Helps for a value of type `t` where a number is wanted."""
     if type(t) is ty.Fn:
         places = constraint.operands or (span,)
-        return (*tighter(span.source.text[places[0].start :]), missing_argument(span, places[-1]))
+        ways = (*tighter(span.source.text[places[0].start :]), missing_argument(span, places[-1]))
+        return ways[:1] if "(-" in ways[0] else ways
     if constraint.name == "convert" and t == ty.STRING:
         return (number_of_string(constraint.extra in ty.INTS),)
     if t == ty.UNIT:

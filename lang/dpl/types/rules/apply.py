@@ -14,7 +14,7 @@ from dpl.diagnostics import Diagnostic, Label
 from dpl.prims import TABLE
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.parts import Why, at_the_margin, phrase, printer
+from dpl.types.messages.parts import Why, at_the_margin, negated, phrase, printer
 from dpl.types.rules.annotations import unknowns
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.shaped import agreeing, together
@@ -225,9 +225,10 @@ def arguments(
 
 def _other_ways(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
     """The help for an argument that does not fit."""
-    from dpl.types.rules.misplaced import arranged
+    from dpl.types.rules.misplaced import arranged, hiding
 
-    return arranged(cx, args, i, arrows, rest, name) or _one_type(cx, arrows[i], name)
+    hidden = hiding(cx, args[i].value.span.text)[0] if type(prune(arrows[i].arg)) is ty.Fn else ()
+    return "".join(hidden) or arranged(cx, args, i, arrows, rest, name) or _one_type(cx, arrows[i], name)
 
 
 def _one_type(cx: Context, arrow: ty.Fn, name: str) -> str:
@@ -249,7 +250,7 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
     arg = args[given]
     arrow = ty.Fn(cx.solver.fresh(), cx.solver.effect(), cx.solver.fresh())
     if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var) or phrase(t):
-        from dpl.types.rules.misplaced import applied, on_next_line, superfluous
+        from dpl.types.rules.misplaced import applied, hiding, on_next_line, superfluous
 
         shown = phrase(t) or printer(cx).type(t)
         who = f"`{name}`" if name else "this"
@@ -258,12 +259,13 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
         else:
             title = f"{who} is not a function but {shown}, and cannot be applied"
         below = arg.value.span.line > head.line
+        meant, labels = ((), ()) if below else hiding(cx, name)
         ways, edits = superfluous(cx, args, name, given) if given else (applied(t, head, arg.value), ())
-        helps = on_next_line(arg.value) if below else ways
+        helps = on_next_line(arg.value) if below else meant or negated(head) or ways
         note = "one argument too many" if given else "applied to this"
         if below and at_the_margin(arg.value.span):
             title, note = f"this line is read as an argument of {f'`{name}`' if name else 'what stands'} above", ""
-        raise cx.fail("E0207", title, arg.value.span, note=note, helps=helps, edits=edits)
+        raise cx.fail("E0207", title, arg.value.span, note=note, labels=labels, helps=helps, edits=edits)
     cx.unify(t, arrow, head, Why("what is applied"))
     return arrow
 
@@ -291,6 +293,10 @@ def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -
         result = prune(actual.result)
         if type(result) in (ty.Arr, ty.Tup, ty.Fn) or (type(result) is ty.Con and result.name not in ty.FLOATS):
             raise not_one_number(cx, arg.value, actual, name, head)
+    if type(actual) is not ty.Fn and not way:
+        from dpl.types.rules.misplaced import hiding
+
+        way = "".join(hiding(cx, arg.value.span.text)[0])
     return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head, help=way))
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from dpl.core import term, ty
-from dpl.diagnostics import Edit
+from dpl.diagnostics import Edit, Label
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.syntax.foreign import OPERATORS
+from dpl.syntax.foreign import OPERATORS, WORDS
 from dpl.syntax.shape import spine
 from dpl.types.messages.axes import along, named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, taken_apart
@@ -291,6 +291,7 @@ WORD_OPERATORS = {
     "to": "the numbers below 10:  range 10",
     "xor": "of booleans:  a <> b",
     "or": "or is written  a || b",
+    "where": WORDS["where"][0],
     "is": "equality is written  a = b ; what an option holds:  match x with None -> a | Some y -> b",
 }
 
@@ -315,12 +316,24 @@ def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...
         return taken_apart(t)
     if not head.text[:1].isdigit():
         return ()
-    before = head.source.text[: head.start].rstrip()[-1:]
-    if before in ("[", ","):
+    text = head.source.text[: head.start]
+    if text.rstrip()[-1:] in ("[", ","):
         return (f"elements are separated by commas:  [{head.text}, {written(value)}]",)
-    if call := re.search(r"\w (\w+ [-+] ?)$", head.source.text[: head.start]):  # `go n - 1 x`
+    if call := re.search(r"\w (\w+ [-+] ?)$", text):  # `go n - 1 x`
         return (f"an argument that is computed is put in parentheses:  ({call[1]}{head.text})",)
     return (f"a product is written  {head.text} * {written(value)}",)
+
+
+def hiding(cx: Context, name: str) -> tuple[tuple[str, ...], tuple[Label, ...]]:
+    """A help and a label for a name of the program that hides a function of the Prelude with more arguments."""
+    entry = cx.find(name) if name.isidentifier() else None
+    meant = next((layer.values[name] for layer in cx.layers[:2] if name in layer.values), None)
+    if not isinstance(entry, Value) or not isinstance(meant, Value | Primitive) or entry is meant:
+        return (), ()
+    if len(kinds_wanted(meant.scheme.ty)) <= len(kinds_wanted(entry.scheme.ty)):
+        return (), ()
+    here = Label(entry.span, f"this `{name}` hides that of the library")
+    return (f"another name keeps both usable; that of the library:  Prelude.{name}",), (here,)
 
 
 def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
