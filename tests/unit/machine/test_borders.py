@@ -51,6 +51,7 @@ def test_borders(name):
     count, less, more, condition, borders = LOOPS[name]
     fn = parse(Source("loop.flat", LOOP.format(count, less, more, condition))).fns["f"]
     loop = expect_type(f.Par, fn.body.binds[0].rhs)
-    made = middle(loop.space, (), loop.body.binds)
+    assert middle(loop.space, (), loop.body.binds, False) is None
+    made = middle(loop.space, (), loop.body.binds, True)
     assert (made and made.borders["i"]) == borders
     assert made is None or not any(isinstance(bind.rhs, f.If) for bind in every(f.Block(made.binds, ())))

@@ -41,15 +41,15 @@ class Middle:
     borders: dict[str, tuple[int, int]]
 
 
-def middle(space: Space, before: Sequence[f.Bind], binds: Sequence[f.Bind]) -> Middle | None:
+def middle(space: Space, before: Sequence[f.Bind], binds: Sequence[f.Bind], branches: bool) -> Middle | None:
     """The points of a space between its borders, if they take fewer branches or divisions there; `before` are the
-    bindings of outer loops."""
+    bindings of outer loops.  If `branches` is not set, this is for places on rings only."""
     if not any(isinstance(bind.rhs, f.If) or is_ring(bind.rhs) for bind in binds):
         return None
     whole = f.Block((*before, *binds), ())
     if len(every(whole)) > MOST:
         return None
-    work = _Middle(space, whole)
+    work = _Middle(space, whole, branches)
     work.block(f.Block(tuple(before), ()))
     work.decided = False
     inside = work.block(f.Block(tuple(binds), ()))
@@ -67,7 +67,8 @@ def is_ring(rhs: f.Rhs) -> bool:
 class _Middle:
     """The code between the borders.  `known` has what variables are there; `decided` says whether that saves much."""
 
-    def __init__(self, space: Space, whole: f.Block) -> None:
+    def __init__(self, space: Space, whole: f.Block, branches: bool) -> None:
+        self.branches = branches
         self.affine = Affine(dims_of(whole))
         self.counts = {index.name: self.affine.sum(count) for index, count in space}
         self.borders = {index.name: (0, 0) for index, _ in space}
@@ -99,7 +100,7 @@ class _Middle:
                 self.decided = True
                 return
             case f.Op() as op if len(bind.vars) == 1 and bind.vars[0].ty == f.BOOL:
-                if (truth := self.truth(op)) is not None:
+                if self.branches and (truth := self.truth(op)) is not None:
                     self.known[bind.vars[0].name] = truth
                     return
             case _:

@@ -125,12 +125,12 @@ class _Nest:
 
     def between_borders(self) -> Middle | None:
         """What points do between the borders of the space, if that is written apart (`borders.py`).  Sums read their
-        numbers as vectors: those that begin at a border would not be the ones that were written."""
+        numbers as vectors at once: those that begin at a border would not be the ones that a short row has written."""
         if not (self.independent and self.wide) or self.state or self.strips or self.e.is_cold:
             return None
-        masked = bool(self.sums) and bool(masks(self.e, self.leaf.space[-1][0], self.binds))
         before = [bind for level in self.levels[:-1] for bind in level.before]
-        return None if masked else middle(self.space, before, self.binds)
+        rows = self.sums and (len(self.counts) > 1 or masks(self.e, self.leaf.space[-1][0], self.binds))
+        return middle(self.space, before, self.binds, not rows)
 
     def place_for(self, k: int, out: f.Out, row: Row) -> Array:
         """The array to write: the target if it is unique, or a new one."""
