@@ -10,7 +10,7 @@ if that is unique.  `rows.py` writes results that are rows, `sums.py` sums.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import accumulate
 from math import prod
@@ -23,26 +23,20 @@ from dplc.flat.walk import every, names
 from dplc.machine.emit import arrays, inplace, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.borders import Middle, middle
 from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
-from dplc.machine.emit.masks import has_masks
-from dplc.machine.emit.rings import on_ring
+from dplc.machine.emit.marks import marked, masks
 from dplc.machine.emit.rows import Row, Rows, in_pieces
-from dplc.machine.emit.strips import Strips, has_functions, in_parts
+from dplc.machine.emit.strips import Strips, in_parts
 from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
-from dplc.machine.llvm.target import MASKED
-from dplc.machine.llvm.types import SCALARS, SIZES
+from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Bordered, Halves, Mark, Values
 from dplc.narrow import expect_type
 from dplc.passes.kernels.nest import nest
 from dplc.passes.kernels.work import Work, times
 from dplc.passes.simplify.purity import droppable
-
-UNDER_WAY = 4  # vectors of a function's results that are computed at a time: each one waits long for its operands
-VECTOR = 64  # bytes, at most
-MASKS_FROM = 32  # bytes of a vector; smaller ones have no masked loads
-TWICE = 16  # operations, at most, of a loop that is written twice
 
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
@@ -67,6 +61,11 @@ class _Nest:
         given = [(e.one(atom), e.site(level.par.span)) for level in self.levels for _, atom in level.par.space]
         self.counts = arrays.checked_counts(e, given)
         self.values = list(zip(self.leaf.outs, self.leaf.body.results, strict=True))
+        self.kept: dict[int, Array] = {}
+        self.targets: dict[int, Array] = {}
+        self.row_sums: dict[int, RowSums] = {}
+        self.state: dict[int, tuple[str, ...]] = {}  # types of the part of the state that belongs to an out
+        self.same: tuple[tuple[f.Var, f.Atom], ...] = ()  # what results of branches are between the borders
 
     def nothing(self) -> Values:
         """The results of what only a device does."""
@@ -76,10 +75,6 @@ class _Nest:
 
     def write(self) -> Values:
         e, w = self.e, self.e.w
-        self.kept: dict[int, Array] = {}
-        self.targets: dict[int, Array] = {}
-        self.row_sums: dict[int, RowSums] = {}
-        self.state: dict[int, tuple[str, ...]] = {}  # types of the part of the state that belongs to an out
         inits: Values = []
         self.floats: list[int] = []  # those that are summed in lanes
         total = str(prod(map(int, self.counts))) if all(n.isdigit() for n in self.counts) else w.product(self.counts)
@@ -121,11 +116,21 @@ class _Nest:
         if parts:
             self.binds = parts.second
         self.wide = interrupts.is_short(f.Block(tuple(self.binds), ()))  # LLVM may make vectors of the innermost loop
+        self.middle = self.between_borders()
         inits = self.ready(inits, total)
         if self.sums:
             inits = [*self.sums[0].START, *inits]
         last = self.loops(inits)
         return self.results(last, total)
+
+    def between_borders(self) -> Middle | None:
+        """What points do between the borders of the space, if that is written apart (`borders.py`).  Sums read their
+        numbers as vectors at once: those that begin at a border would not be the ones that a short row has written."""
+        if not (self.independent and self.wide) or self.state or self.strips or self.e.is_cold:
+            return None
+        before = [bind for level in self.levels[:-1] for bind in level.before]
+        rows = self.sums and (len(self.counts) > 1 or masks(self.e, self.leaf.space[-1][0], self.binds))
+        return middle(self.space, before, self.binds, not rows)
 
     def place_for(self, k: int, out: f.Out, row: Row) -> Array:
         """The array to write: the target if it is unique, or a new one."""
@@ -241,9 +246,11 @@ class _Nest:
                     self.strips.resume(i, self.own_access())
                 return self.point(here, state)
             if not end_of_level:
-                return self.run(level, inside + 1, here, state)
+                return self.row(index, i, count, self.whole, partial(self.run, level, inside + 1, here, state))
             e.run(self.levels[level].before)
-            state = self.inner(level + 1, here, state)
+            totals = [SCALARS[expect_type(f.Num, self.values[k][1].ty).name] for k in self.floats]
+            types = [*totals, *self.whole[len(self.sums[0].TYPES) :]] if self.sums else self.whole
+            state = self.row(index, i, count, types, partial(self.inner, level + 1, here, state))
             e.run(self.levels[level].after)
             return state
 
@@ -266,6 +273,22 @@ class _Nest:
             threads.spread(e, par.body, points)
             return []
         return interrupts.count_to(e, count, step, self.whole, state, mark, short)
+
+    def row(self, index: f.Var, i: str, count: str, types: Sequence[str], write: Callable[[], Values]) -> Values:
+        """Step i of an outer loop, values of these types: `write` writes the inner ones, as they are if it is at a
+        border (`borders.py`)."""
+        w, between = self.e.w, self.middle
+        low, high = between.borders[index.name] if between else (0, 0)
+        if not (low or high):
+            return write()
+
+        def border() -> Values:
+            self.middle = None
+            made = write()
+            self.middle = between
+            return made
+
+        return w.choose(w.is_between(i, str(low), w.let(f"sub i64 {count}, {high}")), types, write, border)
 
     def inner(self, level: int, number: str, state: Values) -> Values:
         """The loops of an inner level: what it adds up, then the state of the others."""
@@ -338,45 +361,24 @@ class _Nest:
         return ["0", sums.blocks]
 
     def mark(self) -> str | Halves:
-        """The metadata of the innermost loop: accesses of this group in different steps do not overlap.  Where vectors
-        of functions are computed, several are under way at a time, and the last ones are masked."""
-        e = self.e
-        if not self.independent:
-            return ""
-        accesses = e.unit.metadata(f'!{{!"llvm.loop.parallel_accesses", {e.groups[-1]}}}')
-        if e.is_cold or not (self.wide and has_functions(self.binds)):
-            return e.unit.loop_mark(accesses, *(self.masks() if self.wide and not e.is_cold else ()))
-        narrow = self.is_narrow()
-        steps = UNDER_WAY * VECTOR // SIZES["float" if narrow else "double"]
-        several = e.unit.metadata(f'!{{!"llvm.loop.interleave.count", i32 {UNDER_WAY}}}')
-        whole = e.unit.loop_mark(accesses, several)
-        if len(self.binds) > TWICE:
-            return whole
-        return Halves(whole, e.unit.loop_mark(accesses, MASKED), steps)
-
-    def masks(self) -> list[str]:
-        """The metadata of a loop whose branches become masks, where the machine has them."""
-        e, size = self.e, SIZES["float" if self.is_narrow() else "double"]
-        if e.unit.vector_bytes < MASKS_FROM or not has_masks(self.leaf.space[-1][0], self.binds):
-            return []
-        return [e.unit.metadata(f'!{{!"llvm.loop.vectorize.width", i32 {e.unit.vector_bytes // size}}}')]
-
-    def is_narrow(self) -> bool:
-        return any(var.ty == f.F32 for bind in self.binds for var in bind.vars)
+        """The metadata of the innermost loop."""
+        return marked(self.e, self.leaf.space[-1][0], self.binds, self.wide) if self.independent else ""
 
     def bordered(self, index: f.Var, count: str, mark: str | Halves) -> Mark:
-        """The metadata of a loop that reads neighbours on a ring (`rings.py`)."""
-        fits = self.independent and self.wide and not (self.state or self.strips or self.e.is_cold)
-        ring = on_ring(index, self.binds) if fits else None
-        if ring is None:
+        """The metadata of an innermost loop that is another one between the borders (`borders.py`)."""
+        between, plain = self.middle, (self.binds, self.same)
+        if between is None:
             return mark
-        plain = self.binds
 
         def inside(begins: bool) -> None:
-            self.binds = ring.binds if begins else plain
+            self.binds, self.same = (between.binds, between.same) if begins else plain
 
+        inside(True)
+        mark = self.mark()
+        inside(False)
         edge = self.e.unit.loop_mark(self.e.unit.metadata('!{!"llvm.loop.vectorize.enable", i1 false}'))
-        return Bordered(count, ring.low, ring.high, edge, mark, inside)
+        low, high = between.borders[index.name]
+        return Bordered(count, low, high, edge, mark, inside)
 
     def own_access(self) -> str:
         """The mark of accesses to what this Par makes."""
@@ -395,6 +397,8 @@ class _Nest:
         e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
         e.wide = self.wide
         e.run(self.binds)
+        for var, atom in self.same:
+            e.define((var,), e.value(atom))
         e.wide = False
         for k, array in self.kept.items():
             items = self.pieces[k].items

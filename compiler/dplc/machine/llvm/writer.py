@@ -222,6 +222,11 @@ class Writer:
         self, first: str, n: str, body: Callable[[str, Values], Values], how: Bordered, loop: Loop | None
     ) -> Values:
         """for i from `first` to n - 1: the steps at the borders, then the others."""
+        if not (how.low or how.high):
+            how.inside(True)
+            made = self.count_to(n, body, mark=how.mark, first=first, loop=loop)
+            how.inside(False)
+            return made
 
         def either(which: str, a: str, b: str) -> str:
             return self.let(f"call i64 @llvm.{which}.i64(i64 {a}, i64 {b})")
@@ -262,6 +267,11 @@ class Writer:
         self.count_to(n, step, mark=mark)
 
     # ---- arithmetic on lengths
+
+    def is_between(self, place: str, low: str, high: str) -> str:
+        """Whether low <= place < high."""
+        after = self.let(f"icmp sge i64 {place}, {low}")
+        return self.let(f"and i1 {after}, {self.let(f'icmp slt i64 {place}, {high}')}")
 
     def add(self, a: str, b: str) -> str:
         return b if a == "0" else a if b == "0" else self.let(f"add i64 {a}, {b}")

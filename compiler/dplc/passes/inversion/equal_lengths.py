@@ -42,8 +42,8 @@ def places_of(rhs: f.Rhs) -> list[tuple[f.Atom, f.Atom]]:
 
 
 def may_be_equal(a: Sum, b: Sum) -> bool:
-    """True for two different lengths of which nothing is known."""
-    return a != b and all(list(total.values()) == [1] for total in (a, b))
+    """True for a length of which nothing is known, and another one, or a constant."""
+    return a != b and list(a.values()) == [1] and (list(b.values()) == [1] or set(b) == {ONE})
 
 
 def unconditional(par: f.Par) -> Iterator[f.Bind]:
