@@ -37,6 +37,17 @@ def _cbrt_slope(x: Val, y: Val) -> Val:
     return x.same(0.0).call("select", y.of(1.0) / (y * y), y / x) / 3.0
 
 
+def _inverse(x: Val) -> Val:
+    """1 / x.  The quotients of slopes are products with it, so one division serves all that divide by x."""
+    return x.of(1.0) / x
+
+
+def _divisor_slope(t: Val, a, y) -> Val:
+    """-a / b^2, within 4 units.  Where 1 / b is infinite, b is so small that the slope is infinite, too, but for a
+    subnormal a."""
+    return -t * (a[0] * _inverse(a[1]) * _inverse(a[1]))
+
+
 def _turn_slope(t: Val, a, y) -> Val:
     h = hypot(*a)
     return (t * ((a[1] - a[0]) / h) * ((a[1] + a[0]) / h) / h / h).unless(h.same(0.0))
@@ -83,7 +94,7 @@ ARITHMETIC = (
     arith("mul", "*", "product", lambda a, b: a * b,
           (lambda t, a, y: t * a[1], lambda t, a, y: t * a[0]), PAIRS),
     arith("div", "/", "quotient; of integers, floored", on.div,
-          (lambda t, a, y: t / a[1], lambda t, a, y: -t * (y / a[1])), PAIRS, pure=False),
+          (lambda t, a, y: t / a[1], _divisor_slope), PAIRS, pure=False),
     arith("mod", "%", "remainder of the floored quotient", on.mod,
           (_pass, lambda t, a, y: -t * (a[0] / a[1] - y / a[1]).call("round")),
           ((5.3, 2.0), (-5.3, 2.0)), "rt.mod", pure=False),
@@ -154,7 +165,7 @@ ELEMENTARY = (
     own("log1p", "log (1 + x), exact near 0", lambda t, a, y: t / (a[0] + 1.0)),
     own("log2", "logarithm to base 2", lambda t, a, y: t * (1.0 / math.log(2.0)) / a[0]),
     own("log10", "logarithm to base 10", lambda t, a, y: t * (1.0 / math.log(10.0)) / a[0]),
-    real("sqrt", "square root", on.total(math.sqrt), lambda t, a, y: t / (y * 2.0), "llvm.sqrt"),
+    real("sqrt", "square root", on.total(math.sqrt), lambda t, a, y: t * (_inverse(y) * 0.5), "llvm.sqrt"),
     own("cbrt", "cube root", lambda t, a, y: t * _cbrt_slope(a[0], y), 0.3, -2.0),
     own("cos", "cosine", lambda t, a, y: -t * sin(a[0])),
     own("sin", "sine", lambda t, a, y: t * cos(a[0])),
