@@ -125,9 +125,9 @@ STAGES = (
     Stage("value_ranges", FLAT, "comparisons that the ranges of indices decide are constants",
           "dplc.passes.simplify.value_ranges:value_ranges"),
     Stage("inline_fields", FLAT, "tuples in arrays, and data, hold numbers in place of arrays of few elements",
-          "dplc.passes.arrays.inline_fields:inline_fields"),
+          "dplc.passes.scalar_replacement.inline_fields:inline_fields"),
     Stage("small_arrays", FLAT, "arrays of few elements, known in number, become numbers (scalar replacement)",
-          "dplc.passes.arrays.small_arrays:small_arrays"),
+          "dplc.passes.scalar_replacement.small_arrays:small_arrays"),
     Stage("chosen_elements", FLAT, "the element that is the least, greatest or at an index found is computed again",
           "dplc.passes.arrays.chosen_elements:chosen_elements"),
     Stage("store_passing", FLAT, "references that derivatives flow through become places in a store",
@@ -140,7 +140,7 @@ STAGES = (
           "dplc.passes.vectors.tupling:tupling"),
     Stage("simplify2", FLAT, "simplify what that left", "dplc.passes.simplify.simplify:simplify"),
     Stage("small_arrays2", FLAT, "small_arrays, of derivatives in directions of few elements",
-          "dplc.passes.arrays.small_arrays:again"),
+          "dplc.passes.scalar_replacement.small_arrays:again"),
     Stage("structure_of_arrays", FLAT, "arrays of tuples that loops add to are an array for each number",
           "dplc.passes.layout.structure_of_arrays:structure_of_arrays"),
     Stage("branch_threading", FLAT, "whether a cotangent is null is asked once",
@@ -252,7 +252,7 @@ def run_differentiate(program: Any) -> Any:
 
 
 def run_accumulate(program: Any, context: Context) -> Any:
-    from dplc.passes.arrays.accumulate import accumulate
+    from dplc.passes.accumulate.accumulate import accumulate
 
     return accumulate(program, late=not context.device)  # a device adds an outer product at once
 

@@ -36,7 +36,7 @@ WRITTEN_BY_NAME = {
     "machine/runtime/elementary.py": "LLVM's instructions for the steps of elementary functions",
     "machine/rtl/expressions.py": "LLVM's instructions",
     "passes/lower/primitives.py": "what primitives become",
-    "passes/arrays/few_elements.py": "the elements of results",
+    "passes/scalar_replacement/few_elements.py": "the elements of results",
     "passes/arrays/fold_transposes.py": "a rewrite of products of matrices",
     "tools/repl/native.py": "primitives of core",
     "tools/build/header.py": "words of C",

@@ -4,7 +4,7 @@ from dplc.flat import interp
 from dplc.flat import term as f
 from dplc.flat.verify import verify
 from dplc.flat.walk import every
-from dplc.passes.arrays.accumulate import accumulate
+from dplc.passes.accumulate.accumulate import accumulate
 from dplc.passes.arrays.fold_transposes import fold_transposes
 from dplc.passes.arrays.fuse import fuse
 from dplc.passes.simplify.branch_threading import thread_branches

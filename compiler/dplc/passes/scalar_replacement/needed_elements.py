@@ -28,8 +28,8 @@ from dplc.flat.dims import Dims
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import atoms, blocks, every, names, rebuild, rhs_mentions, unchanged, with_blocks, with_rhs
-from dplc.passes.arrays.few_elements import number
-from dplc.passes.arrays.few_extrema import renamed
+from dplc.passes.scalar_replacement.few_elements import number
+from dplc.passes.scalar_replacement.few_extrema import renamed
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable
 

@@ -33,7 +33,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.build import block_of
 from dplc.flat.walk import every
-from dplc.passes.arrays.collected_rows import Collector, Through, Unfit, columns_of
+from dplc.passes.accumulate.collected_rows import Collector, Through, Unfit, columns_of
 
 FEW = 8  # steps for which it does not pay
 MATRICES = (f.Arr(f.F64, 2), f.Arr(f.Num("f32"), 2))

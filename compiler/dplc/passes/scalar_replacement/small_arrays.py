@@ -36,11 +36,11 @@ from dplc.flat.walk import (
     supply_for,
     with_branches,
 )
-from dplc.passes.arrays.added_literals import added_literals
-from dplc.passes.arrays.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
-from dplc.passes.arrays.few_extrema import few_extrema
-from dplc.passes.arrays.needed_elements import needed_elements
-from dplc.passes.arrays.unroll import unrolled
+from dplc.passes.scalar_replacement.added_literals import added_literals
+from dplc.passes.scalar_replacement.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
+from dplc.passes.scalar_replacement.few_extrema import few_extrema
+from dplc.passes.scalar_replacement.needed_elements import needed_elements
+from dplc.passes.scalar_replacement.unroll import unrolled
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.purity import HERE
 from dplc.passes.simplify.simplify import simplified

@@ -31,10 +31,10 @@ from dplc.flat import term as f
 from dplc.flat.ops.row import Effect, Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, mentions, names, supply_for, with_binds, with_blocks, with_body, with_inner
-from dplc.passes.arrays.delayed_updates import loop_updated_late, recursion_updated_late
-from dplc.passes.arrays.fixed_places import added_once
-from dplc.passes.arrays.idle_updates import without_idle_updates
-from dplc.passes.arrays.overwrite import written_over
+from dplc.passes.accumulate.delayed_updates import loop_updated_late, recursion_updated_late
+from dplc.passes.accumulate.fixed_places import added_once
+from dplc.passes.accumulate.idle_updates import without_idle_updates
+from dplc.passes.accumulate.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
 
 NEAR = 8  # bindings behind which a branch is moved
