@@ -126,8 +126,9 @@ def reverse(
     else:
         zeros = dict(wanted)
         cts = [Part(seeds[i], zeros[i]) if i in seeds else None for i in range(width(d, fn))]
+        asked = frozenset(active)
         if side is None:
-            linear = linearise(d, there, name, fn.params, x, cts, fn)
+            linear = linearise(d, there, name, fn.params, x, cts, fn, asked)
             (y, dy), value = linear.values, there.make((linear.residual,))
             param = back.fresh("res", value.ty)
             parts = linear.transpose(back, back.get(param, 0), cts)
@@ -137,7 +138,7 @@ def reverse(
             value = there.make((*fn.params, *more))
             param = back.fresh("res", value.ty)
             params = [back.get(param, i) for i in range(len(fn.params))]
-            linear = linearise(d, back, name, params, params[-1], cts, fn, again=True)
+            linear = linearise(d, back, name, params, params[-1], cts, fn, asked, again=True)
             parts = linear.transpose(back, linear.residual, cts)
         shape_check.check(d.convert, there, dy, y, "rule_tangent", fn.span)
     parts = [signed(back, Part(part), part.ty) for part in parts]
@@ -291,13 +292,16 @@ class Linear:
 
 def linearise(
     d: Derivatives, b: Builder, name: str, fixed: Sequence[f.Atom], like: f.Atom, cts: Sequence[Part | None], of: f.Fn,
-    again: bool = False,
+    asked: frozenset[int] | None = None, again: bool = False,
 ) -> Linear:  # fmt: skip
     """Runs `name(fixed ..., t)` at t = 0 for the cotangents `cts` of its last result.  The tangent t has the type of
-    `like`.  With `again`, nothing is printed."""
+    `like`.  Only leaves of t that are the arguments' leaves `asked`, those of `of`, get a cotangent, if any are given.
+    With `again`, nothing is printed."""
     fn = d.body(name, of.span)
     leaves = tuple(d.tangents.leaves(like.ty))
-    last, start = set(d.last_leaves(fn)), d.last_leaves(fn)[0]
+    last, start = frozenset(d.last_leaves(fn)), d.last_leaves(fn)[0]
+    if asked is not None:
+        last = frozenset(start + k for k, i in enumerate(d.last_leaves(of)) if i in asked)
     before = sum(len(d.tangents.leaves(ty)) for ty in fn.results[:-1])
     flows = [(i, part, on & last) for i, (part, on) in enumerate(zip(cts, d.deps(name)[before:], strict=True))]
     wanted = [(i, part, on) for i, part, on in flows if part is not None and on]
