@@ -19,11 +19,11 @@ from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import Arg, apply, find_primitive, primitive
 from dpl.types.rules.join import join, open_sizes
 from dpl.types.rules.literals import literal_type
-from dpl.types.rules.patterns import bind_pattern, field_types, record_of
+from dpl.types.rules.patterns import bind_pattern, declared_types, field_types, record_of
 from dpl.types.rules.shaped import agreeing, fields_together, sized
 from dpl.types.solve import sizes
 from dpl.types.solve.constraints import Pow
-from dpl.types.solve.meta import PURE, Meta, Type, dimensions, prune
+from dpl.types.solve.meta import PURE, Meta, Type, dimensions, is_scalar, prune
 from dpl.types.state.context import Context, rule
 from dpl.types.state.deferred import Deferred
 from dpl.types.state.env import CONSTRUCTORS, TYPES, Failed
@@ -333,7 +333,7 @@ def record(cx: Context, e: tree.Record, expected) -> term.Term:
     known = prune(expected) if expected is not None else None
     if type(known) is ty.Con and known.name == data.name:
         cx.unify(t, known, e.span)
-    types = dict(zip(data.fields, field_types(cx, data, env)))
+    types = dict(zip(data.fields, field_types(cx, data, env, data.fields)))
     values = {f: cx.check(value, types[f], Why(f"the field `{f}`")) for f, value in given.items()}
     return in_order(cx, data, t, types, values, e.span)
 
@@ -384,15 +384,30 @@ def record_with(cx: Context, e: tree.RecordWith, expected) -> term.Term:
     data = record_of(cx, [name for name, _ in e.fields], old.ty, e.span)
     before = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(old.ty, ty.Con(data.name, tuple(before.values())), e.record.span, Why("the record before `with`"))
-    types = dict(zip(data.fields, field_types(cx, data, before)))
     given = {tree.member(name): value for name, value in e.fields}
-    name = cx.unique("record")
-    variable = term.Var(e.record.span, old.ty, name)
-    values = {f: cx.check(value, types[f], Why(f"the field `{f}`")) for f, value in given.items()}
-    for index, f in enumerate(data.fields):
-        values.setdefault(f, term.Field(e.span, types[f], variable, index))
-    new = in_order(cx, data, old.ty, types, values, e.span)
-    return term.Let(e.span, new.ty, name, (), old, new)
+    are_scalars = all(is_scalar(t) for t in declared_types(data, tuple(given)))
+    named = tuple(given) if are_scalars else data.fields  # arrays may share sizes with other fields
+    types = dict(zip(named, field_types(cx, data, before, named)))
+    values = [(data.fields.index(f), cx.check(v, types[f], Why(f"the field `{f}`"))) for f, v in given.items()]
+    made = term.Update(e.span, old.ty, old, tuple(values))
+    return made if are_scalars else with_sizes(cx, data, made, types)
+
+
+def with_sizes(cx: Context, data: term.Data, update: term.Update, types: dict) -> term.Term:
+    """A record with other arrays, whose sizes are compared with those of all fields if they are not those declared."""
+
+    def build(zonk) -> term.Term:
+        if all(zonk.type(value.ty) == zonk.type(types[data.fields[index]]) for index, value in update.fields):
+            return zonk(update)
+        name = cx.unique("record")
+        variable = term.Var(update.record.span, update.ty, name)
+        values = {data.fields[index]: value for index, value in update.fields}
+        for index, f in enumerate(data.fields):
+            values.setdefault(f, term.Field(update.span, types[f], variable, index))
+        new = in_order(cx, data, update.ty, types, values, update.span)
+        return zonk(term.Let(update.span, update.ty, name, (), update.record, new))
+
+    return Deferred(update.span, update.ty, build, (update,))
 
 
 @rule(tree.Field)
@@ -413,7 +428,7 @@ def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
     data = record_of(cx, [e.name], value.ty, e.span)
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(value.ty, ty.Con(data.name, tuple(env.values())), e.record.span, Why("the record"))
-    (t,) = field_types(cx, data, env, only=e.name)
+    (t,) = field_types(cx, data, env, (e.name,))
     return term.Field(e.span, t, value, data.fields.index(e.name))
 
 

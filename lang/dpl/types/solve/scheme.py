@@ -155,18 +155,17 @@ def free(s: Solver, types, level: int) -> Free:
     """The unknowns in `types` whose level is deeper than `level`."""
     found, seen = Free(), set()
 
-    def visit(t, inside: bool) -> None:
+    def visit(t: Any, inside: bool) -> None:
         t = prune_effect(t) if type(t) is EffectMeta else prune(t)
-        kind = type(t)
-        if kind is Meta or kind is EffectMeta:
+        if type(t) is Meta or type(t) is EffectMeta:
             found.add(t, level, inside)
-        elif kind is ty.Size:
+        elif type(t) is ty.Size:
             for n in sorted(size_names(s.sizes.norm(t))) if t.terms else ():
                 if s.sizes.levels.get(n, -1) > level:
                     found.sizes[n] = None
         elif (parts := ty.children(t)) and (id(t), inside) not in seen:
             seen.add((id(t), inside))
-            inside = inside or kind is ty.Fn
+            inside = inside or type(t) is ty.Fn
             for part in parts:
                 visit(part, inside)
 
@@ -235,9 +234,10 @@ def generalise(
     for c in kept:
         c.done = True
     unknowns = tuple(n for n in found.sizes if n[0] == "?")
-    for result, _ in lifts:
-        result.link = closed(s, result, memo)  # each is put together once, though others are made of it
-    used = _needed([result.link for result, _ in lifts], [*final, *(t for c in constraints for t in c.types)])
+    made = [closed(s, result, memo) for result, _ in lifts]
+    for (result, _), t in zip(lifts, made):
+        result.link = t  # each is put together once, though others are made of it
+    used = _needed(made, [*final, *(t for c in constraints for t in c.types)])
     schemes = [
         Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
     ]
