@@ -157,6 +157,8 @@ def simple(t: term.Term, depth: int) -> str:
             return name if arg is None else f"{name} {atom(arg, depth)}"
         case term.Field(_, _, record, index):
             return f"{atom(record, depth)}.{index}"
+        case term.Update(_, _, record, fields):
+            return f"{{ {atom(record, depth)} with {'; '.join(f'.{i} = {show_term(v, depth)}' for i, v in fields)} }}"
         case term.ArrayLit(_, _, items):
             return f"[{', '.join(show_term(i, depth) for i in items)}]"
         case term.Prim(_, _, op, args):

@@ -101,6 +101,14 @@ class Field(Node):
 
 
 @node
+class Update(Node):
+    """A record with other values in some fields, given by their numbers in the order in which they are computed."""
+
+    record: Term
+    fields: tuple[tuple[int, Term], ...]
+
+
+@node
 class ArrayLit(Node):
     items: tuple[Term, ...]
 
@@ -200,8 +208,8 @@ class Hole(Node):
 
 
 Term = (
-    Var | Lit | Lam | App | Let | LetRec | Tuple | Con | Field | ArrayLit | Prim | If | Match | For | While | Build
-    | Shift | Reset | Check | Extern | Hole
+    Var | Lit | Lam | App | Let | LetRec | Tuple | Con | Field | Update | ArrayLit | Prim | If | Match | For | While
+    | Build | Shift | Reset | Check | Extern | Hole
 )  # fmt: skip
 
 

@@ -139,12 +139,8 @@ class Checker:
                 return items
             case c.Con():
                 return self.construction(t)
-            case c.Field(_, u, record, index):
-                content = self.case(record.ty, 0, t)[1]
-                if isinstance(content, ty.Tup) and len(self.data(record.ty, t)[0].fields) != 1:
-                    content = content.items[index]
-                self.same(content, u, t)
-                return (record,)
+            case c.Field() | c.Update():
+                return self.record(t)
             case c.For() | c.While() | c.Build():
                 return self.loop(t, env)
             case c.Reset(_, u, body):
@@ -154,6 +150,21 @@ class Checker:
                 return ()
             case _:
                 raise self.wrong(f"no term of core: {t}", t)
+
+    def record(self, t: c.Field | c.Update) -> tuple[c.Term, ...]:
+        wanted = self.fields(t.record.ty, t)
+        if isinstance(t, c.Field):
+            self.same(wanted[t.index], t.ty, t)
+            return (t.record,)
+        self.same(t.record.ty, t.ty, t)
+        for index, value in t.fields:
+            self.same(value.ty, wanted[index], t)
+        return (t.record, *(value for _, value in t.fields))
+
+    def fields(self, u: ty.Ty, t: c.Term) -> tuple[ty.Ty | None, ...]:
+        """The types of a record's fields."""
+        content = self.case(u, 0, t)[1]
+        return content.items if isinstance(content, ty.Tup) and len(self.data(u, t)[0].fields) != 1 else (content,)
 
     def construction(self, t: c.Con) -> tuple[c.Term, ...]:
         case_name, content = self.case(t.ty, t.tag, t)

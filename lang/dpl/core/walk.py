@@ -27,6 +27,8 @@ def subterms(t) -> tuple:  # noqa: C901 -- one case per form
             return (arg,) if arg is not None else ()
         case term.Field(record=record):
             return (record,)
+        case term.Update(record=record, fields=fields):
+            return (record, *(value for _, value in fields))
         case term.Prim(args=args):
             return args
         case term.If(cond=cond, then=then, else_=else_):
@@ -91,6 +93,8 @@ def changed(  # noqa: C901 -- one case per form
             return term.Con(span, u, name, tag, arg and go(arg))
         case term.Field(span, _, record, index):
             return term.Field(span, u, go(record), index)
+        case term.Update(span, _, record, fields):
+            return term.Update(span, u, go(record), tuple([(index, go(value)) for index, value in fields]))
         case term.If(span, _, cond, then, else_):
             return term.If(span, u, go(cond), go(then), go(else_))
         case term.Match(span, _, scrutinee, arms):

@@ -189,6 +189,8 @@ def parts(term: c.Term, names: Names | None) -> Parts:  # noqa: C901 -- one case
             return [(arg, names, compound(arg))]
         case c.Field(record=record):
             return [(record, names, compound(record))]
+        case c.Update(record=record, fields=fields):
+            return [(part, names, compound(part)) for part in (record, *(value for _, value in fields))]
         case _:
             return []
 

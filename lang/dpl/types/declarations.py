@@ -11,7 +11,7 @@ from dpl.source import NOWHERE, Span
 from dpl.syntax import tree
 from dpl.types.messages.parts import Why, printer
 from dpl.types.messages.pretty import show_scheme
-from dpl.types.rules import arrays, expressions  # noqa: F401  (they register their rules)
+from dpl.types.rules import arrays, expressions, records  # noqa: F401  (they register their rules)
 from dpl.types.rules.annotations import Flexible, must_be_closed, resolve
 from dpl.types.rules.bindings import (
     close,

@@ -190,6 +190,8 @@ class Follower:
                 return Parts((self.eval(arg, env),) if arg is not None else (), tag)
             case term.Field(record=of, index=index):
                 return field_of(self.eval(of, env), index)
+            case term.Update(record=of, fields=fields):
+                return with_fields(self.eval(of, env), {index: self.eval(value, env) for index, value in fields})
             case term.Build(index=index, count=count, body=body):
                 self.eval(count, env)
                 return flat(self.eval(body, {**env, index: UNKNOWN}))
@@ -399,6 +401,16 @@ def field_of(value: Abstract, index: int) -> Abstract:
             return items[0]
         case _:
             return Number(None, flat(value).active)
+
+
+def with_fields(value: Abstract, fields: Mapping[int, Abstract]) -> Abstract:
+    match value:
+        case Parts((Parts(items),)):
+            return Parts((Parts(tuple(fields.get(index, item) for index, item in enumerate(items))),), value.tag)
+        case Parts(items) if len(items) == 1 and 0 in fields:
+            return Parts((fields[0],), value.tag)
+        case _:
+            return flat(Parts((value, *fields.values())))
 
 
 def may_match(p: term.Pattern, value: Abstract) -> str:

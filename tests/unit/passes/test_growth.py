@@ -218,6 +218,18 @@ def test_parameters_of_any_type_take_steps_by_their_number() -> None:
     assert large < 2.6 * small, (small, large)
 
 
+def test_updates_of_a_record_take_steps_by_their_number() -> None:
+    """The fields that an update keeps are not named, neither in core nor in what follows."""
+
+    def program(n: int) -> str:
+        types, values = ("; ".join(f"f{i} {sign}" for i in range(n)) for sign in (": float", "= 0.5"))
+        updates = " ".join(f"let s{i} = {{ s{i - 1} with f{i} = s{i - 1}.f{i} * 0.5 }} in" for i in range(1, n))
+        return f"type r = {{ {types} }}\nlet g (s0 : r) = {updates} s{n - 1}.f7\ndo print (g {{ {values} }})\n"
+
+    small, large = (steps("load", "simplify", program(n)) for n in (20, 40))
+    assert large < 2.3 * small, (small, large)
+
+
 def test_nested_branches_take_steps_by_their_number() -> None:
     def nested(n: int) -> str:
         chosen = "".join(f"if x = {i} then {i}.5 else " for i in range(n))

@@ -5,6 +5,7 @@ The names and numbers are those of the System V ABI, of its supplements for x86-
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from struct import Struct
 
@@ -43,6 +44,29 @@ class Symbol:
     binding: int
 
 
+class Symbols:
+    """The symbols of an object, by number.  Each is read when one asks for it: linking needs few of those of the
+    runtime library, whose names took longer to read than most programs to link."""
+
+    def __init__(self, rows: Iterable[tuple[int, int, int, int, int, int]] = (), names: bytes = b"") -> None:
+        self.rows = list(rows)
+        self.names = names
+        self.known: dict[int, Symbol] = {}
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return (self[number] for number in range(len(self.rows)))
+
+    def __getitem__(self, number: int) -> Symbol:
+        if (known := self.known.get(number)) is None:
+            name, info, _, section, value, length = self.rows[number]
+            known = self.known[number] = Symbol(text(self.names, name), section, value, length, info >> 4)
+        return known
+
+    def global_ones(self) -> Iterator[Symbol]:
+        """Those that are not local."""
+        return (self[number] for number, row in enumerate(self.rows) if row[1] >> 4 != LOCAL)
+
+
 @node
 class Relocation:
     """A place of a section that depends on the address of a symbol."""
@@ -69,7 +93,7 @@ class Object:
 
     machine: int
     sections: list[Section]
-    symbols: list[Symbol]
+    symbols: Symbols
     defined: dict[str, Symbol]
     tables: dict[int, bytes]
     known: dict[int, Parted] = field(default_factory=dict)
@@ -124,16 +148,13 @@ def read(code: bytes) -> Object:
         Section(text(data[names], row[0]), row[1], row[2], data[i], row[5], max(1, row[8]))
         for i, row in enumerate(rows)
     ]
-    symbols, tables = [], {}
+    symbols, tables = Symbols(), {}
     for i, (_, kind, _, _, _, _, link, of, _, _) in enumerate(rows):
         if kind == SYMBOLS:
-            symbols = [
-                Symbol(text(data[link], name), section, value, length, info >> 4)
-                for name, info, _, section, value, length in SYMBOL.iter_unpack(data[i])
-            ]
+            symbols = Symbols(SYMBOL.iter_unpack(data[i]), data[link])
         elif kind == RELOCATIONS:
             tables[of] = data[i]
-    defined = {s.name: s for s in symbols if s.binding != LOCAL and s.section != UNDEFINED}
+    defined = {s.name: s for s in symbols.global_ones() if s.section != UNDEFINED}
     return Object(machine, sections, symbols, defined, tables)
 
 

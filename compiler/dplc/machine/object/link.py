@@ -235,7 +235,7 @@ def definitions(objects: Sequence[Object]) -> dict[str, Place]:
 
 def functions(code: Object) -> Iterator[str]:
     """The global functions that an object defines."""
-    for symbol in code.symbols:
+    for symbol in code.symbols.global_ones():
         if symbol.binding == elf.GLOBAL and symbol.section and code.sections[symbol.section].flags & elf.EXECUTE:
             yield symbol.name
 

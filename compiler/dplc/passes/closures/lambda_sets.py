@@ -229,6 +229,8 @@ class Solver:
                 return ty
             case c.Field(_, _, record, index):
                 return field_type(self.datas, self.infer(record), index)
+            case c.Update():
+                return self.update(e)
             case c.ArrayLit(_, _, items):
                 return t.Arr(self.same(*items), ANY) if items else self.datas.fresh(e.ty)
             case c.If(_, _, cond, then, else_):
@@ -251,6 +253,17 @@ class Solver:
                 return ty
             case _:
                 raise Bug(f"not a term after mono: {e}")
+
+    def update(self, e: c.Update) -> t.Ty:
+        """The type of the new record.  The functions in its new fields do not join those of the old ones."""
+        old, given = self.infer(e.record), {index: self.infer(value) for index, value in e.fields}
+        if not self.datas.has_sets(e.ty):
+            return e.ty
+        new = self.datas.fresh(e.ty)
+        for index in range(len(self.datas.datas[expect_type(t.Con, e.ty).name].fields)):
+            kept = field_type(self.datas, old, index) if index not in given else given[index]
+            self.unify.types(field_type(self.datas, new, index), kept)
+        return new
 
     def loop(self, e: c.For | c.While) -> t.Ty:
         """The type of the state, which every step gives again."""

@@ -40,6 +40,8 @@ def lower_term(body: Body, e: c.Term, whole: bool) -> Value:  # noqa: C901 -- on
             return body.construct(body.type_of(e), tag, None if arg is None else body.term(arg))
         case c.Field(_, _, record, index):
             return field(body, record, index)
+        case c.Update():
+            return update(body, e)
         case c.ArrayLit(_, _, items):
             return array(body, [body.atom(i) for i in items], e)
         case c.If(_, _, cond, then, else_):
@@ -93,6 +95,23 @@ def field(body: Body, record: c.Term, index: int) -> Value:
         return argument[1] if lone else pieces(argument[1])[index]
 
     return by_constructor(body, ty, value, pick)
+
+
+def update(body: Body, e: c.Update) -> Value:
+    old, given = body.term(e.record), {index: body.term(value) for index, value in e.fields}
+    ty = expect_type(t.Con, body.type_of(e.record))
+
+    def content(_tag: int, argument: Argument) -> Value:
+        if argument is None:
+            raise Bug(f"{ty.name} has no fields")
+        if body.up.datas.lone_field(ty.name):
+            return given[0]
+        parts = list(pieces(argument[1]))
+        for index, value in given.items():
+            parts[index] = value
+        return Bundle(tuple(parts))
+
+    return body.construct(body.type_of(e), 0, by_constructor(body, ty, old, content))
 
 
 def array(body: Body, items: list[f.Atom], e: c.Term) -> Value:

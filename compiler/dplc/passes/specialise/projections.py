@@ -12,7 +12,7 @@ from typing import Any
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.walk import changed
+from dpl.core.walk import changed, subterms
 from dpl.node import replace
 
 from dplc.passes.specialise.copier import Copier, Scope
@@ -73,7 +73,11 @@ def parts(copier: Copier, data: c.Term, scope: Scope) -> tuple[c.Term, ...] | No
             return items
         case c.Con(ty=t.Con(name), arg=arg) if arg is not None and (fields := copier.out.datas[name].fields):
             return (arg,) if len(fields) == 1 else arg.items if isinstance(arg, c.Tuple) else None
-        case c.Let(name=name, params=(), rhs=rhs, body=body):  # a record with another field
+        case c.Update(ty=t.Con(name), record=record, fields=fields):
+            old = parts(copier, record, scope) or [c.Hole(data.span, data.ty)] * len(copier.out.datas[name].fields)
+            new = dict(fields)
+            return tuple([new.get(index, item) for index, item in enumerate(old)])
+        case c.Let(name=name, params=(), rhs=rhs, body=body):
             found = parts(copier, body, scope)
             return found and tuple([with_meaning(item, name, rhs) for item in found])
         case c.Var(name=name) if (given := scope.known.get(name)) is not None:
@@ -147,6 +151,7 @@ def is_data(e: c.Term) -> bool:
     while isinstance(e, c.Let):
         e = e.body
     items = e.items if isinstance(e, c.Tuple) else (e.arg,) if isinstance(e, c.Con) else ()
+    items = subterms(e) if isinstance(e, c.Update) else items
     return any(
         (isinstance(item, c.Var) and takes_functions(item.ty)) or (item is not None and is_data(item)) for item in items
     )

@@ -52,6 +52,8 @@ class TermCompiler(Compiler):
             case c.Field(record=record, index=i):
                 alone = self.surroundings.datas.has_lone_field(record.ty)
                 return self.make((record,), scope, (lambda r: r.arg) if alone else (lambda r: r.arg[i]))
+            case c.Update(record=record, fields=fields):
+                return self.update(record, fields, scope)
             case c.ArrayLit(span=span, items=items):
                 return self.make(items, scope, lambda *values: arrays.stack(list(values), 1), span)
             case c.Prim():
@@ -92,6 +94,20 @@ class TermCompiler(Compiler):
             return at_once(lambda env: alone)
         tag, name = alone.tag, alone.name
         return self.make((arg,), scope, lambda value: Con(tag, name, value))
+
+    def update(self, record: c.Term, fields: Sequence[tuple[int, c.Term]], scope: Scope) -> Code:
+        alone = self.surroundings.datas.has_lone_field(record.ty)
+        places = [index for index, _ in fields]
+
+        def updated(old: Con, *values: Value) -> Con:
+            if alone:
+                return Con(old.tag, old.name, values[-1])
+            parts = list(old.arg)
+            for index, value in zip(places, values):
+                parts[index] = value
+            return Con(old.tag, old.name, tuple(parts))
+
+        return self.make((record, *(value for _, value in fields)), scope, updated)
 
     # ---- functions ------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from dpl.core import term, ty
 from dpl.diagnostics import DplError, Label
@@ -161,7 +163,7 @@ def _record(cx, p: tree.PatRecord, t, found, flexible) -> term.Pattern:
     env = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(ty.Con(data.name, tuple(env.values())), t, p.span, Why("this pattern"))
     cx.note(p.span, t)
-    types = field_types(cx, data, env)
+    types = field_types(cx, data, env, data.fields)
     given = {tree.member(name): inner for name, inner in p.fields}
     if len(given) < len(p.fields):
         raise cx.fail("E0208", "a field is matched twice in this pattern", p.span)
@@ -217,12 +219,16 @@ def place_of_field(name: str, span: Span) -> Span:
     return span
 
 
-def field_types(cx: Context, data: term.Data, env: dict, only: str = "") -> tuple[Type, ...]:
-    """The types of a record's fields, or of one of them, with its parameters replaced as `env` says."""
+def declared_types(data: term.Data, names: Sequence[str]) -> list[Any]:
+    """The types of these fields of a record, as declared."""
     content = data.cases[0][1]
     parts = content.items if type(content) is ty.Tup and len(data.fields) != 1 else (content,)
-    if only:
-        parts = (parts[data.fields.index(only)],)
+    return [parts[data.fields.index(name)] for name in names] if names is not data.fields else [*parts]
+
+
+def field_types(cx: Context, data: term.Data, env: dict, names: Sequence[str]) -> tuple[Type, ...]:
+    """The types of these fields of a record, with its parameters replaced as `env` says."""
+    parts = declared_types(data, names)
     opened = {n: cx.solver.unknown_size() for part in parts for n in unknowns(part)}
     memo: dict = {}
     return tuple(replace(part, {**env, **opened}, memo) for part in parts)

@@ -124,6 +124,8 @@ class Zonk:
                 return self.constructor(t)
             case term.Field(span, u, record, index):
                 return term.Field(span, self.type(u), self(record), index)
+            case term.Update(span, u, record, fields):
+                return term.Update(span, self.type(u), self(record), tuple([(i, self(v)) for i, v in fields]))
             case term.ArrayLit(span, u, items):
                 return term.ArrayLit(span, self.type(u), tuple([self(i) for i in items]))
             case _:

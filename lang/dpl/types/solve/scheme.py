@@ -155,11 +155,11 @@ def free(s: Solver, types, level: int) -> Free:
     """The unknowns in `types` whose level is deeper than `level`."""
     found, seen = Free(), set()
 
-    def visit(t, inside: bool) -> None:
+    def visit(t: Any, inside: bool) -> None:
         t = prune_effect(t) if type(t) is EffectMeta else prune(t)
-        if isinstance(t, Meta | EffectMeta):
+        if type(t) is Meta or type(t) is EffectMeta:
             found.add(t, level, inside)
-        elif isinstance(t, ty.Size):
+        elif type(t) is ty.Size:
             for n in sorted(size_names(s.sizes.norm(t))) if t.terms else ():
                 if s.sizes.levels.get(n, -1) > level:
                     found.sizes[n] = None
@@ -234,11 +234,10 @@ def generalise(
     for c in kept:
         c.done = True
     unknowns = tuple(n for n in found.sizes if n[0] == "?")
-    lifted = []
-    for result, _ in lifts:
-        lifted.append(closed(s, result, memo))
-        result.link = lifted[-1]  # each is put together once, though others are made of it
-    used = _needed(lifted, [*final, *(t for c in constraints for t in c.types)])
+    made = [closed(s, result, memo) for result, _ in lifts]
+    for (result, _), t in zip(lifts, made):
+        result.link = t  # each is put together once, though others are made of it
+    used = _needed(made, [*final, *(t for c in constraints for t in c.types)])
     schemes = [
         Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
     ]
