@@ -54,7 +54,8 @@ def test_numbers_in_data(dpl, engine: str, name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("e", "way"), [
-    ("1.0 / (x - x)", "guard the divisor"), ("Stats.correlation [x, x] [1.0, 2.0]", "`div` is inside of what stands here"),
+    ("1.0 / (x - x)", "guard the divisor"),
+    ("Stats.correlation [x, x] [1.0, 2.0]", "`div` is inside of what stands here"),
     ("grad (fun x -> (x - 1.0) ** 0.5) x", "guard the base"),
 ])  # fmt: skip
 def test_ways_out(dpl, e: str, way: str, tmp_path: Path) -> None:
