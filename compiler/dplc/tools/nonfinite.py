@@ -25,8 +25,11 @@ HELPS = {
     "sqrt": "guard the input of `sqrt`, not its result:  sqrt (max s 1e-12)",
     "log": "guard the input of `log`, not its result:  log (max x 1e-12)",
     "div": "guard the divisor, not the quotient",
+    "pow": "guard the base, not the power:  (max x 1e-12) ** p",
     "exp": "subtract the largest exponent first, as `log_sum_exp` and `log_softmax` do",
 }
+WRITTEN = {"div": "/", "pow": "**"}
+INSIDE = "`{}` is inside of what stands here, or of its derivative: guard what that is given"
 ALSO = "dpl debug --at nonfinite FILE  goes there, and back through what led to it"
 
 
@@ -134,5 +137,6 @@ def diagnostic(run: Run, origin: Origin) -> Diagnostic:
     for text, at in chain(run, origin):
         if at and at != span and all(at != label.span for label in labels):
             labels.append(Label(at, text))
-    helps = (HELPS[origin.name], ALSO) if origin.name in HELPS else (ALSO,)
+    is_inside = span is not None and WRITTEN.get(origin.name, "") not in span.text
+    helps = (INSIDE.format(origin.name) if is_inside else HELPS[origin.name], ALSO) if origin.name in HELPS else (ALSO,)
     return Diagnostic("R0601", origin.title, span, origin.equation, tuple(labels[:3]), helps, tuple(calls[::-1]))

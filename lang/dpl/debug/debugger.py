@@ -8,6 +8,7 @@ debugger.go("step", back=True)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from dpl.core import term as c
@@ -56,6 +57,8 @@ class Stop:
     reason: str
     text: str = ""
     breakpoint: Breakpoint | None = None
+
+DERIVATIVE = re.compile(r"\s*d\s+([^\W\d].*|[({\[].*)", re.DOTALL)  # `d x`, `d (f x)`
 
 
 class Debugger(Listener):
@@ -330,9 +333,10 @@ class Debugger(Listener):
 
     def evaluate(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
         """The value of an expression in the scope of a frame; `d x` is the derivative that belongs to x."""
-        words = text.split(maxsplit=1)
-        if len(words) == 2 and words[0] == "d" and "d" not in {v.name for v in self.scope(frame)}:
-            return self.derivative(words[1], frame)
+        if asked := DERIVATIVE.match(text):
+            own = next((v for v in self.scope(frame) if v.name == "d"), None)
+            if own is None or not isinstance(own.ty, t.Fn):  # a number `d` of the program cannot be applied
+                return self.derivative(asked[1], frame)
         value, ty = self.in_scope(text, frame)
         return value, concrete(ty, value, self.run.interpreter.types)
 

@@ -21,6 +21,7 @@ from dpl.source import NOWHERE, Source, Span
 from dpl.syntax import tree
 from dpl.syntax.load import MAIN, Module
 from dpl.syntax.parse import parse_expr
+from dpl.types.messages.pretty import show_scheme
 from dpl.types.session import Session
 from dpl.types.solve.scheme import mono
 from dpl.types.state import env
@@ -100,7 +101,7 @@ class Expressions:
             session.forget(*kept)
         found = next(item for item in items if isinstance(item, c.Def))
         if type_params(found.params):
-            raise DplError.at("E0201", "the type of this expression is not known", expr.span)
+            raise Refused(f"`{text}` is of many types; a value has one.  It is  {show_scheme(found)}")
         return found
 
     def declared(self, place: Span) -> dict[str, env.Entry]:

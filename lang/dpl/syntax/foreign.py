@@ -127,6 +127,7 @@ OPERATORS = {
     ".**": "a power is  x ** 2 , of arrays too",
     "^^": "a power is  x ** 2",
     "!!": "an element of an array:  xs[i] ; of a list:  List.nth xs i",
+    "~": "not is written  not x",
     "%%": "the remainder is written  a % b",
     "<>=": "inequality is written  a <> b",
     "//": "integer division is written  a / b; a comment begins with --",

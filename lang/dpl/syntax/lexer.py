@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source, Span
+from dpl.syntax.characters import CHARACTERS
 from dpl.syntax.tables import Tables
 from dpl.syntax.tree import Comment
 
@@ -165,30 +166,8 @@ class Lexer:
     def stray_character(self) -> None:
         start, char = self.at, self.text[self.at]
         self.at += 1
-        helps = {
-            "\u00a0": "this is a space that does not break: write a plain one",
-            "\u200b": "it has no width: delete it",
-            "\ufeff": "it has no width: delete it",
-            "\u00ad": "it has no width: delete it",
-            "‘": 'strings are written between straight quotes: "..."',
-            "’": 'strings are written between straight quotes: "..."',
-            "'": "a string is written between double quotes; a type variable like 'a",
-            "#": "a comment begins with --",
-            "\\": "a function without a name:  fun x -> e",
-            "`": "operators are written as they are: a + b; a function comes before its arguments",
-            "“": 'strings are written between straight quotes: "..."',
-            "”": 'strings are written between straight quotes: "..."',
-            "−": "the minus sign is -",
-            "→": "an arrow is written ->",
-            "λ": "a function is written fun x -> e",
-            "×": "a product is written *",
-            "≤": "less or equal is written <=",
-            "≥": "greater or equal is written >=",
-            "≠": "unequal is written <>",
-            "∇": "a gradient is written grad f",
-        }
         shown = f"`{char}`" if char.isprintable() and char != "`" else f"U+{ord(char):04X}"
-        help_ = (helps[char],) if char in helps else ()
+        help_ = (CHARACTERS[char],) if char in CHARACTERS else ()
         self.problem("E0105", f"the character {shown} has no meaning here", start, self.at, *help_)
 
     # ---- comments ----------------------------------------------------------------------------------------------

@@ -185,11 +185,16 @@ def _array_without_size(place: Place) -> Diagnostic | None:
 
 
 def _content(place: Place) -> Diagnostic | None:
-    """The content of a constructor without `of`: `A float`, `A(float, float)`."""
+    """The content of a constructor without `of` or `*`: `A float`, `A(float, float)`, `A of 'a 'a`."""
     if place.before.kind == "UPPER" and place.token.kind in ("LOWER", "LPAR", "TYVAR") and place.due("of"):
         name = place.before.value
         ways = (f"one value:  {name} of float", f"several:  {name} of float * int")
         return place.error("E0101", "what a constructor holds follows `of`", *ways)
+    if place.token.kind in ("TYVAR", "LPAR") and place.inside("of", "type") == "of" and place.before.kind == "LOWER":
+        of = next(span for word, span in place.unfinished() if word == "of")
+        first = place.source.text[of.end : place.before.end].strip()
+        way = f"several values are joined by `*`:  {first} * ..."
+        return place.error("E0101", "a constructor holds one value", way)
     return None
 
 

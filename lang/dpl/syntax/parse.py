@@ -103,8 +103,11 @@ def _read(source: Source, start: str, text: str | None = None) -> tuple[Lexer, A
 
 
 def _run(parser: Parser, tokens: list[Token]) -> tuple[Any, list[Diagnostic]]:
-    """Parses the tokens; after an error, parsing resumes at the next declaration."""
+    """Parses the tokens; after an error, parsing resumes at the next declaration.
+
+    Where a keyword was taken for a name, other errors at its uses are consequences."""
     problems: list[Diagnostic] = []
+    names: set[str] = set()
     at = 0
     while True:
         failed = parser.feed(tokens, at)
@@ -112,7 +115,12 @@ def _run(parser: Parser, tokens: list[Token]) -> tuple[Any, list[Diagnostic]]:
             return parser.values[-1], problems
         from dpl.syntax import mistakes
 
-        problems.append(mistakes.explain(parser, tokens, failed))
+        problem = mistakes.explain(parser, tokens, failed)
+        if problem.code == "E0109":
+            names.add(str(tokens[failed].value))
+        elif any(token.value in names for token in tokens[at : failed + 1]):
+            problem = None
+        problems += [problem] if problem else []
         at = failed + (failed == at)
         while at < len(tokens) and not begins_declaration(parser.builder.source, tokens[at]):
             at += 1

@@ -157,19 +157,19 @@ class Group:
         raise self.cx.fail("E0209", "a type is wanted here, not a size", t.span)
 
     def named(self, name: str, args: tuple, span, params: tuple[ty.Var, ...]) -> Type:
-        own = self.defs.get(name)
-        if own is None:
-            found = self.cx.type_name(name, span)
-        elif name in self.known:
-            found = self.known[name]
-        else:
-            found = self.abbreviation(own)
+        found = self.find(name, span)
         if len(args) != len(found.params):
-            raise misapplied(self.cx, name, found, args, span)
+            raise misapplied(self.cx, name, found, args, span, self.find)
         values = tuple(
             self.size(a, params) if p.sort == "size" else self.type(a, params) for p, a in zip(found.params, args)
         )
         return apply(self.cx, found, values)
+
+    def find(self, name: str, span: Span) -> TypeName:
+        if name in self.known:
+            return self.known[name]
+        own = self.defs.get(name)
+        return self.abbreviation(own) if own else self.cx.type_name(name, span)
 
     def size(self, s, params: tuple[ty.Var, ...]) -> ty.Size:
         match s:

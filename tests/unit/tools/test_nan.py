@@ -53,6 +53,17 @@ def test_numbers_in_data(dpl, engine: str, name: str, tmp_path: Path) -> None:
     assert found in run.stderr
 
 
+@pytest.mark.parametrize(("e", "way"), [
+    ("1.0 / (x - x)", "guard the divisor"),
+    ("Stats.correlation [x, x] [1.0, 2.0]", "`div` is inside of what stands here"),
+    ("grad (fun x -> (x - 1.0) ** 0.5) x", "guard the base"),
+])  # fmt: skip
+def test_ways_out(dpl, e: str, way: str, tmp_path: Path) -> None:
+    (tmp_path / "main.dp").write_text(f"let x = 1.0\ndo print ({e})\n")
+    run = dpl("run", "--engine", "interp", "--nan", "trap", tmp_path / "main.dp")
+    assert run.returncode == 1 and f"help: {way}" in run.stderr, run.stderr
+
+
 @ENGINES
 def test_finite_programs_run_as_usual(dpl, engine: str, tmp_path: Path) -> None:
     program = tmp_path / "main.dp"

@@ -207,7 +207,7 @@ class Console:
     def do_globals(self, _text: str) -> None:
         """globals: the values of the program's own definitions so far"""
         found = self.debugger.top_level()
-        self.say("\n".join(show.variable(self.debugger, v) for v in found) or "no definitions so far")
+        self.say("\n".join(show.variable(self.debugger, v) for v in found) or "no values at the top level so far")
 
     def do_print(self, text: str) -> None:
         """print EXPR: its value in this scope; `print d x`: the derivative that belongs to x (`@ N`: of level N)"""

@@ -59,7 +59,7 @@ def phrase(t) -> str:
     if type(t) is not Meta or t.rigid or not t.classes:
         return ""
     if "scalar" in t.classes:
-        return "a float" if "real" in t.classes else "a number"
+        return "a float" if "real" in t.classes else PHRASES["integer"] if "integer" in t.classes else "a number"
     return next((PHRASES[c] for c in ("real", "integer", "num") if c in t.classes), "")
 
 

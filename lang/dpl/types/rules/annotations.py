@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
 from dpl.core import ty
@@ -132,18 +133,20 @@ def named(cx: Context, name: str, args: tuple, span: Span, as_type, as_size) -> 
     """The type of an applied type name.  Each argument is a type or a size, as its parameter requires."""
     found = cx.type_name(name, span)
     if len(args) != len(found.params):
-        raise misapplied(cx, name, found, args, span)
+        raise misapplied(cx, name, found, args, span, cx.type_name)
     values = tuple(as_size(a) if p.sort == "size" else as_type(_as_type(cx, a)) for p, a in zip(found.params, args))
     return apply(cx, found, values)
 
 
-def misapplied(cx: Context, name: str, found: TypeName, args: tuple, span: Span) -> DplError:
-    """The error for a type with the wrong number of arguments, such as `list float`."""
+def misapplied(
+    cx: Context, name: str, found: TypeName, args: tuple, span: Span, find: Callable[[str, Span], TypeName]
+) -> DplError:
+    """The error for a type with the wrong number of arguments, such as `list float`; `find` knows the types."""
     wants = f"{len(found.params)} argument{'s' * (len(found.params) != 1)}"
     title = f"the type `{name}` takes {wants}, not {len(args)}"
     helps: tuple[str, ...] = ()
     if len(args) == 1 and not found.params and isinstance(args[0], tree.TyName) and not args[0].args:
-        swapped = cx.type_name(args[0].name, args[0].span)
+        swapped = find(args[0].name, args[0].span)
         helps = (f"arguments come first:  {name} {args[0].name}",) if len(swapped.params) == 1 else ()
     if len(args) == 1 and not found.params and not helps:
         written = args[0].span.text

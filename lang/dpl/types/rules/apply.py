@@ -401,6 +401,14 @@ def constructor_type(cx: Context, found: Constructor) -> tuple[Type, Type | None
 # ---- primitives
 
 
+def _function_in(t: Type) -> str:
+    """`it is` if the type is that of a function, `a part of it is` if it is of a tuple with one; else ""."""
+    t = prune(t)
+    if type(t) is ty.Tup:
+        return "a part of it is" if any(map(_function_in, t.items)) else ""
+    return "it is" if type(t) is ty.Fn else ""
+
+
 def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> term.Term:
     row, arity = found.row, found.row.arity
     known = sizes_of(cx, found.scheme, args)
@@ -408,8 +416,8 @@ def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> ter
     cx.note(span, t)
     held = cx.held
     terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
-    if row.name == "print" and terms and type(prune(terms[0].ty)) is ty.Fn:
-        title = "this prints  <fun> , as it is a function"
+    if row.name == "print" and terms and (part := _function_in(terms[0].ty)):
+        title = f"this prints  <fun> , as {part} a function"
         helps = ("is an argument missing?", 'if that is meant, say so:  print_string "<fun>"')
         cx.warnings.add(Diagnostic("W0207", title, terms[0].span, helps=helps))
     if len(args) < arity:

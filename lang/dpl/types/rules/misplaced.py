@@ -21,6 +21,10 @@ from dpl.types.state.env import Primitive, Value
 
 NUMBERS = (*ty.INTS, *ty.FLOATS)
 DRAWN = ("Random.uniform", "Random.normal")  # of a key and a count
+WHOLE = {
+    "rem": "it is for two integers, or two arrays of them; of floats too, with the sign of the divisor:  a % b",
+    "quot": "it is for two integers, or two arrays of them; of floats:  a / b",
+}
 WITH_STATE = {"scan": "Array.scan_left", "reduce": "fold"}
 COLUMNS = ("Data.numbers", "Data.texts")
 NUMBER = "number"  # a literal: it has any numeric type
@@ -59,7 +63,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     given = [kind_given(cx, arg.value) for arg in args]
     if ready := of_module_type(cx, name, args, i, wanted):
         return ready
-    order = exchanged(name, given, [kind_of(a.arg) for a in arrows], [written(arg.value) for arg in args], i)
+    kinds = ["" if a is not arrows[i] and prune(a.arg) is wanted else kind_of(a.arg) for a in arrows]
+    order = exchanged(name, given, kinds, [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
     return order or ("" if {given[i], kind_of(wanted)} <= {"Arr", "list"} else of_library(cx, name, 2))
@@ -78,6 +83,8 @@ def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> st
         return 'a table with names and texts:  Data.read_table "data.csv" ","'
     if name == ":=" and i == 0:
         return unchanging(value)
+    if name in WHOLE:
+        return WHOLE[name]
     if name in WITH_STATE and i > 0:
         return f"a state of another type than the elements:  {WITH_STATE[name]} f start xs"
     return f"a condition is put in parentheses:  {name} (a = b)" if name in ("assert", "not") else ""

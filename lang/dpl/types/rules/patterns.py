@@ -120,6 +120,9 @@ def _other_brackets(items: tuple[tree.Pattern, ...], t: Type) -> str:
             return f"a list is taken apart by  [{'; '.join(parts)}{';' * (len(parts) == 1)}]"
         case ty.Tup() if len(parts) > 1:
             return f"a tuple is taken apart by  ({', '.join(parts)})"
+        case Meta() | ty.F64 | ty.I64 if len(parts) > 1:
+            alone = f"of several arguments:  fun {' '.join(parts)} -> e"
+            return f"a function of a tuple is given one:  f ({', '.join(parts)}) ; {alone}"
         case _:
             return ""
 

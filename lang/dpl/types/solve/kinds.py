@@ -29,6 +29,11 @@ PHRASES = {
 }
 
 
+def compatible(classes: frozenset[str]) -> bool:
+    """Can a type be in all of these classes?"""
+    return "integer" not in classes or not classes & {"real", "active"}
+
+
 class Kinds:
     """Membership of types in classes, given the declared data types."""
 

@@ -14,7 +14,7 @@ from dpl.core import ty
 from dpl.core.term import Data
 from dpl.source import NOWHERE, Span
 from dpl.types.solve.effects import Effects
-from dpl.types.solve.kinds import Kinds
+from dpl.types.solve.kinds import Kinds, compatible
 from dpl.types.solve.meta import EffectMeta, Meta, Type, prune, prune_effect
 from dpl.types.solve.sizes import Sizes, Verdict
 
@@ -160,6 +160,8 @@ class Solver:
         t = prune(t)
         if type(t) is Meta:
             if cls not in t.classes:
+                if not compatible(t.classes | {cls}):
+                    raise Clash("class", t, cls)
                 t.classes |= {cls}
                 t.place = self.place
                 self.notify(t)

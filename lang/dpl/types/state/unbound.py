@@ -95,6 +95,8 @@ def misread(cx, name: str, span: Span) -> Way:
         return Way((f"`let {before[1]} {name}` defines a function `{before[1]}`; {helps[0]}", *helps[1:]))
     if re.match(r"\s*\{", following) and name in known(cx, "type")[0]:
         return Way(("a record has no name before it:  { x = e; ... }",))
+    if name.endswith(("²", "³")) and cx.find(name[:-1]) is not None:
+        return Way((f"a power is written  {name[:-1]} ** {'2' if name.endswith('²') else '3'}",))
     if name.endswith("'") and cx.find(name.rstrip("'")) is not None:
         return Way((f"the derivative:  grad {name.rstrip(chr(39))}", "or  diff  of a function of one number"))
     if re.search(r"\bwhere\b", line + rest_of(following)) and cx.find("where") is None:
