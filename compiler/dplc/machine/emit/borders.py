@@ -100,8 +100,9 @@ class _Middle:
                 self.decided = True
                 return
             case f.Op() as op if len(bind.vars) == 1 and bind.vars[0].ty == f.BOOL:
-                if self.branches and (there := self.truth(op)) is not None:
-                    self.known[bind.vars[0].name] = there
+                truth = self.truth(op) if self.branches else None
+                if truth is not None:
+                    self.known[bind.vars[0].name] = truth
                     return
             case _:
                 pass

@@ -129,7 +129,7 @@ class _Nest:
         if not (self.independent and self.wide) or self.state or self.strips or self.e.is_cold:
             return None
         before = [bind for level in self.levels[:-1] for bind in level.before]
-        rows = self.sums and (len(self.counts) > 1 or masks(self.e, self.leaf.space[-1][0], self.binds))
+        rows = bool(self.sums) and (len(self.counts) > 1 or bool(masks(self.e, self.leaf.space[-1][0], self.binds)))
         return middle(self.space, before, self.binds, not rows)
 
     def place_for(self, k: int, out: f.Out, row: Row) -> Array:
