@@ -8,7 +8,7 @@ A call where the derivative is taken at the same place stays: it may take the va
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 from dpl.node import replace
 
@@ -26,8 +26,7 @@ def with_plain_copies(program: f.Program, changed: dict[str, f.Fn], derived: Set
     through = _callers({name for name, fn in changed.items() if fn is not program.fns[name]}, program, derived)
     plain = {name: supply.fresh(name) for name in program.fns if name in through}
     for name in program.fns.keys() - derived:
-        ads = [bind.rhs for bind in every(fns[name].body) if isinstance(bind.rhs, f.Ad)]
-        kept = {(ad.fn, args) for ad in ads for args in (ad.args, ad.args[:-1])}
+        kept = {place for bind in every(fns[name].body) for place in _places(bind.rhs)}
         fns[name] = with_body(fns[name], _calling(fns[name].body, plain, kept))
     for name, new in plain.items():
         before = program.fns[name]
@@ -43,6 +42,12 @@ def _callers(found: set[str], program: f.Program, among: Set[str]) -> set[str]:
     while more := {n for n in among - found if not found.isdisjoint(callees(program.fns[n].body))}:
         found = found | more
     return found
+
+
+def _places(rhs: f.Rhs) -> Iterator[Call]:
+    """The calls that give the value that a derivative computes beside it, and others."""
+    if isinstance(rhs, f.Ad):
+        yield from ((rhs.fn, rhs.args), (rhs.fn, rhs.args[:-1]))
 
 
 def _calling(block: f.Block, plain: dict[str, str], kept: Set[Call]) -> f.Block:

@@ -6,7 +6,8 @@
       y = add x 0.0;  yield y }                  y = add x 0.0;  yield y }
                                                d = acc_extend b n
 
-The points add nothing to zeros, so these follow after them, and the points may be joined with those that make the array.
+The points add nothing to zeros, so these follow after them, and the points may be joined with those that make the
+array.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from collections import Counter
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.walk import blocks, every, mentions, with_binds, with_body, with_inner
+from dplc.flat.copy import Copier
+from dplc.flat.walk import every, mentions, with_binds, with_body, with_inner
+from dplc.narrow import expect_type
 
 
 def late_extensions(fn: f.Fn, supply: f.Supply) -> f.Fn:
@@ -36,12 +39,12 @@ class _Late:
         extended = {bind.vars[0].name: bind for bind in block.binds if self.moves(bind.rhs)}
         binds: list[f.Bind] = []
         for bind in block.binds:
-            longer = extended.get(self.positive(bind.rhs))
-            if longer is not None:
-                binds.remove(longer)
-                binds += self.later(longer, bind)
-            else:
-                binds.append(with_inner(bind, self.block) if any(blocks(bind.rhs)) else bind)
+            match bind.rhs:
+                case f.Par() as par if longer := extended.get(self.positive(par)):
+                    binds.remove(longer)
+                    binds += self.later(bind.vars, par, expect_type(f.Op, longer.rhs))
+                case _:
+                    binds.append(with_inner(bind, self.block))
         return with_binds(block, binds)
 
     def moves(self, rhs: f.Rhs) -> bool:
@@ -51,9 +54,9 @@ class _Late:
             case _:
                 return False
 
-    def positive(self, rhs: f.Rhs) -> str:
+    def positive(self, par: f.Par) -> str:
         """The array to whose elements a Par adds 0.0, in place, if nothing else mentions it; else no name."""
-        match rhs:
+        match par:
             case f.Par(((i, _),), f.Block((read, added), (result,)), (f.Out("keep", _, f.Var(array)),)):
                 pass
             case _:
@@ -65,20 +68,14 @@ class _Late:
             case _:
                 return ""
 
-    def later(self, longer: f.Bind, bind: f.Bind) -> list[f.Bind]:
+    def later(self, made: tuple[f.Var, ...], par: f.Par, extend: f.Op) -> list[f.Bind]:
         """The points before the zeros."""
-        extend, par, read = longer.rhs, bind.rhs, bind.rhs.body.binds[0]
         short, length = extend.args
-        count, made = f.Var(self.supply.fresh("dim"), f.I64), f.Var(self.supply.fresh("a"), short.ty)
-        read = f.Bind(read.vars, replace(read.rhs, args=(short, *read.rhs.args[1:])))
-        par = replace(
-            par,
-            space=((par.space[0][0], count),),
-            body=with_binds(par.body, (read, par.body.binds[1])),
-            outs=(replace(par.outs[0], target=short),),
-        )
+        count, before = f.Var(self.supply.fresh("dim"), f.I64), f.Var(self.supply.fresh("a"), short.ty)
+        body = Copier(self.supply, {expect_type(f.Var, par.outs[0].target).name: short}).block(par.body)
+        par = replace(par, space=((par.space[0][0], count),), body=body, outs=(replace(par.outs[0], target=short),))
         return [
             f.Bind((count,), f.Op("dim", (short,), (("k", 0),))),
-            f.Bind((made,), par),
-            f.Bind(bind.vars, replace(extend, args=(made, length))),
+            f.Bind((before,), par),
+            f.Bind(made, replace(extend, args=(before, length))),
         ]
