@@ -7,7 +7,7 @@
 
 Only numbers of elements depend on `d` then, so no derivative flows through it: reverse mode goes through the chosen
 element alone, instead of all n with cotangents that are zero.  Done in functions that are differentiated; it costs one
-element more.
+element more, so who only calls such a function has it as it was (`plain_copies.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, every, names, supply_for, with_blocks
 from dplc.passes.arrays.bounds import without_checks
+from dplc.passes.arrays.plain_copies import with_plain_copies
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.purity import HERE
 
@@ -33,8 +34,8 @@ def chosen_elements(program: f.Program) -> f.Program:
     if not derived:
         return program
     supply, silent = supply_for(program), quiet_functions(program)
-    fns = {name: changed(fn, supply, silent) if name in derived else fn for name, fn in program.fns.items()}
-    return replace(program, fns=fns)
+    fns = {name: changed(fn, supply, silent) for name, fn in program.fns.items() if name in derived}
+    return with_plain_copies(program, fns, derived, supply)
 
 
 def differentiated(program: f.Program) -> set[str]:

@@ -38,6 +38,7 @@ from dplc.flat.walk import (
 from dplc.narrow import expect_type
 from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
+from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
@@ -47,20 +48,22 @@ NEAR = 64  # so many bindings before a Par are searched for another one with com
 
 def join(program: f.Program) -> f.Program:
     supply = supply_for(program)
-    return replace(program, fns={name: with_sums(joined(fn), supply) for name, fn in program.fns.items()})
+    return replace(program, fns={name: with_sums(joined(fn, supply), supply) for name, fn in program.fns.items()})
 
 
 def with_sums(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """The function with inversions, whose sums may be joined in turn."""
     fn = with_known_numbers(fn)
     made = inverted(fn, supply)
-    return fn if made is fn else joined(made)
+    return fn if made is fn else joined(made, supply)
 
 
-def joined(fn: f.Fn) -> f.Fn:
+def joined(fn: f.Fn, supply: f.Supply) -> f.Fn:
     if not any(isinstance(bind.rhs, f.Par) for bind in every(fn.body)):
         return fn
     known = with_known_numbers(fn)
+    late = late_extensions(known, supply)
+    known = known if late is known else with_known_numbers(late)
     return with_body(fn, Joiner(known).block(known.body))
 
 
