@@ -174,3 +174,16 @@ def by_list(h: Hole) -> str:
     wanted = f" : {h.ty}" if "," in str(h.ty) else ""
     body = f"match {xs[0]} with [] -> {h.apart(h.ty)} | {x[0]} :: rest -> {rest}"
     return f"let rec {go} ({xs[0]} : {xs[1]}){wanted} = {body} in {go} {value}"
+
+
+@rule(3, lambda h: h.ty == FLOAT)
+def held_array(h: Hole) -> str:
+    """An array in data that a recursion opens and makes again, beside reads of the array or an update."""
+    n = h.writer.below(3) + 1
+    go, i, xs, r = h.fresh("go"), h.named("i", INT), h.named("xs", array(FLOAT, n)), h.named("r", FLOAT)
+    again = xs[0] if h.often(70) else f"{{ {xs[0]} with [{i[0]} % {n}] = {h.apart(FLOAT, i)} }}"
+    before, after = h.apart(FLOAT, i), h.apart(FLOAT, i, r)
+    rest = f"let x = {xs[0]}[{i[0]} % {n}] + {before} in let {r[0]} = {go} (Some ({again}, {i[0]} - 1)) in"
+    body = f"if {i[0]} <= 0 then {go} None else {rest} x * {after} + {xs[0]}[{(n - 1)}]"
+    arms = f"match w with None -> {h()} | Some ({xs[0]}, {i[0]}) -> {body}"
+    return f"let rec {go} w = {arms} in {go} (Some ({h(xs[1])}, {h.count()}))"

@@ -20,7 +20,10 @@ def step(tape: Tape, bind: f.Bind) -> Step:
         case f.Op("reshape", (array, *_)) as op if op.attr("told"):
             return renamed(reverse, bind, reverse.nodes(array))
         case f.Op() as op:
-            made = Op(reverse, op, bind.vars[0], tuple(reverse.seen_through(op.args)))
+            views = tuple(reverse.seen_through(op.args))
+            whole = (views[-1] if views else op).args[:1]
+            store = reverse.place_in_store(whole[0]) if op.op == "index" else None
+            made = Op(reverse, op, bind.vars[0], views, store)
             old = reverse.overwritten.updates.get(made.y.name)
             return made if old is None else Update(made, tape.own(old))
         case f.TupMake(items):

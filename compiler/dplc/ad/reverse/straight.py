@@ -38,6 +38,7 @@ class Op:
     op: f.Op
     y: f.Var
     views: Sequence[f.Op]  # the view that its first operand is, the view that this is a part of, ...
+    store: f.Op | None = None  # reads the array, of which all these are parts, out of an array of tuples
 
     def forward(self) -> list[f.Bind]:
         return [f.Bind((self.y,), self.op)]
@@ -55,7 +56,10 @@ class Op:
 
     def bulk(self, scope: Scope, part: Part) -> None:
         op = transpose.through(scope.b, self.op, self.views) if self.op.op == "index" else self.op
-        transpose.transpose(self.reverse, scope, op, self.y, part)
+        if op.op == "index" and self.store is not None:
+            transpose.in_store(self.reverse, scope, self.store, op, part)
+        else:
+            transpose.transpose(self.reverse, scope, op, self.y, part)
 
     def row(self, scope: Scope, part: Part) -> None:
         if part.nullable:

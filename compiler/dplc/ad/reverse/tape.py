@@ -33,7 +33,7 @@ from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import bound, every, names, rhs_mentions
+from dplc.flat.walk import atoms, blocks, bound, every, names, rhs_mentions
 
 
 class Runs(Enum):
@@ -137,7 +137,7 @@ class Reverse:
         self.makers: dict[str, f.Bind] = {}  # the bindings of variables
         self.lengths: dict[str, tuple[Dim | None, ...]] = {}  # of arrays in which comprehensions keep numbers and rows
         self.sources: dict[Node, Node | None] = {}  # leaf of a tuple -> the same leaf of an item
-        self.views: dict[str, f.Op] = {}  # rows and slices, of arrays that were only read since
+        self.views: dict[str, f.Op] = {}  # rows, slices and tuples in arrays that were only read since
         self.overwritten = Overwritten()
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Zeros]]:
@@ -303,13 +303,15 @@ class Reverse:
         """Forgets views of arrays that are used in other ways than reading a part.  Such a use may give the array a
         cotangent as a whole, and the cotangents of its parts are added to that."""
         match bind.rhs:
-            case f.Op("index" | "slice", (f.Var(), *_)) as op if isinstance(bind.vars[0].ty, f.Arr):
+            case f.Op("index" | "slice", (f.Var(), *_)) as op if isinstance(bind.vars[0].ty, f.Arr | f.Tup):
                 self.views[bind.vars[0].name] = op
             case f.Op("index" | "slice" | "dim"):
                 pass
             case rhs if self.views:
-                touched = set(rhs_mentions(rhs))
-                self.views = {y: op for y, op in self.views.items() if touched.isdisjoint(names(op.args[:1]))}
+                touched, whole = set(rhs_mentions(rhs)), set(as_wholes(bind))
+                for y, op in list(self.views.items()):
+                    if not (whole if self.is_tuple(y) else touched).isdisjoint(names(op.args[:1])):
+                        del self.views[y]
             case _:
                 pass
 
@@ -318,6 +320,17 @@ class Reverse:
         while args and isinstance(args[0], f.Var) and args[0].name in self.views:
             yield (view := self.views[args[0].name])
             args = view.args
+
+    def place_in_store(self, array: f.Atom) -> f.Op | None:
+        """The reading of an array of tuples that gave an array, which is the one leaf of such a tuple."""
+        match self.nodes(array):
+            case [(name, _)] if name in self.views and self.is_tuple(name):
+                return self.views[name] if len(self.tangents.leaves(self.makers[name].vars[0].ty)) == 1 else None
+            case _:
+                return None
+
+    def is_tuple(self, name: str) -> bool:
+        return isinstance(self.makers[name].vars[0].ty, f.Tup)
 
     # ---- cotangents of atoms -------------------------------------------------------------------------------------
 
@@ -381,6 +394,23 @@ class Reverse:
 def width(ty: f.Type) -> int:
     """The number of leaves of a type, laid out flat."""
     return sum(map(width, ty.items)) if isinstance(ty, f.Tup) else 1
+
+
+def as_wholes(bind: f.Bind) -> Iterator[str]:
+    """The arrays that a binding uses in other ways than by reading a part, or by a call that does not change them: it
+    adds to the cotangent that it is given."""
+    match bind.rhs:
+        case f.Op("index" | "slice" | "dim", (_, *rest)):
+            yield from names(rest)
+        case f.Call(_, args):
+            given = {var.ty for var in bind.vars}
+            yield from names([arg for arg in args if arg.ty in given])
+        case rhs:
+            yield from names(atoms(rhs))
+            for block in blocks(rhs):
+                yield from names(block.results)
+                for inner in block.binds:
+                    yield from as_wholes(inner)
 
 
 def changing(body: f.Block) -> Iterator[str]:

@@ -182,28 +182,50 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
     (node,) = r.nodes(a)
     if node is None or not scope.active(node):
         return
-    b, old, leaf = scope.b, scope.get(node), scope.type(node)
-    assert isinstance(leaf, f.Arr)
-    zeros = together(MAYBE_ZERO if old is None else old.zeros, MAYBE_ZERO if ct.nullable else ZERO_ELEMENTS)
-    current = scope.current(node)
-    if f.is_float(leaf.elem):
-        made = b.op("acc_index", current, ct.atom, *r.dims(a), *at, rank=leaf.rank)
-        scope.set(node, Part(made, zeros))
-        if ct.zeros is NO_ZEROS:
-            fill(r, scope, a, at)
+    old, leaf = scope.get(node), scope.type(node)
+    made = with_added(r, scope.b, scope.current(node), a, ct, at)
+    if not (isinstance(leaf, f.Arr) and f.is_float(leaf.elem)):
+        scope.set(node, Part(made, ZERO_ELEMENTS))
         return
-    array = b.op("acc_zeros", current, *r.dims(a))
+    zeros = together(MAYBE_ZERO if old is None else old.zeros, MAYBE_ZERO if ct.nullable else ZERO_ELEMENTS)
+    scope.set(node, Part(made, zeros))
+    if ct.zeros is NO_ZEROS:
+        fill(r, scope, a, at)
+
+
+def with_added(r: Reverse, b: Builder, old: f.Atom, a: f.Atom, ct: Part, at: Sequence[f.Atom]) -> f.Atom:
+    """A cotangent of `a`, to which `ct` is added at some indices."""
+    assert isinstance(old.ty, f.Arr)
+    if f.is_float(old.ty.elem):
+        return b.op("acc_index", old, ct.atom, *r.dims(a), *at, rank=old.ty.rank)
+    array = b.op("acc_zeros", old, *r.dims(a))
+    if len(at) == old.ty.rank:
+        array, before = taken_out(r, b, array, at)
+    else:
+        before = b.op("index", array, *at, unchecked=True)
+    return b.op("update", array, r.d.convert.add_values(b, before, ct.atom), *at, unchecked=True)
+
+
+def taken_out(r: Reverse, b: Builder, array: f.Var, at: Sequence[f.Atom]) -> tuple[f.Var, f.Var]:
+    """A cotangent without one of its elements, and that element: it has one owner while it grows."""
+    assert isinstance(array.ty, f.Arr)
+    elem = array.ty.elem
     before = b.op("index", array, *at, unchecked=True)
-    if len(at) == leaf.rank:  # taken out of the array while it grows, so that it has one owner
-        array = b.op(
-            "update",
-            array,
-            r.tangents.pack(b, leaf.elem, [None] * len(r.tangents.leaves(leaf.elem))),
-            *at,
-            unchecked=True,
-        )
-    total = r.d.convert.add_values(b, before, ct.atom)
-    scope.set(node, Part(b.op("update", array, total, *at, unchecked=True), ZERO_ELEMENTS))
+    nothing = r.tangents.pack(b, elem, [None] * len(r.tangents.leaves(elem)))
+    return b.op("update", array, nothing, *at, unchecked=True), before
+
+
+def in_store(r: Reverse, scope: Scope, store: f.Op, op: f.Op, ct: Part) -> None:
+    """Adds to one element, or a part, of an array that is the one leaf of the tuples in another array, as references
+    to arrays are.  A cotangent of the array, beside that, would be made for this and added."""
+    b, (tuples, *place) = scope.b, store.args
+    (node,) = r.nodes(tuples)
+    if node is None or not scope.active(node):
+        return
+    array, before = taken_out(r, b, b.op("acc_zeros", scope.current(node), *r.dims(tuples)), place)
+    (old,) = r.tangents.unpack(b, before)
+    total = r.tangents.pack(b, before.ty, [with_added(r, b, old, op.args[0], ct, op.args[1:])])
+    scope.set(node, Part(b.op("update", array, total, *place, unchecked=True), ZERO_ELEMENTS))
 
 
 def fill(r: Reverse, scope: Scope, a: f.Atom, at: tuple[f.Atom, ...]) -> None:

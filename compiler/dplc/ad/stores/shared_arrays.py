@@ -9,14 +9,15 @@ Reverse mode gives each part of data a cotangent of its own.  Where n closures h
 n * n numbers.  References become places in a store (`store_passing`), so all that hold an array share the cotangent at
 its place.  The reference is made where the array is bound, and is passed to functions that put the array into data.
 
-A data type is changed if an array from outside of a loop or of a recursion goes into it, unless derivatives are taken
-by its values, or a comprehension makes them.
+A data type is changed if an array from outside of a loop or of a recursion goes into it, or if a loop or a recursion
+makes its values of arrays of such values, as the states of a generator.  It is not if derivatives are taken by its
+values, or if a comprehension makes them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from dpl.node import replace
 
@@ -61,6 +62,17 @@ def part(ty: f.Type, path: Path) -> f.Type:
         assert isinstance(ty, f.Tup)
         ty = ty.items[i]
     return ty
+
+
+def reached(start: Iterable[str], successors: Callable[[str], Iterable[str]]) -> set[str]:
+    """The names that these lead to, with these."""
+    found, todo = set[str](), list(start)
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += successors(name)
+    return found
 
 
 class _Body:
@@ -145,6 +157,7 @@ class _Search:
         repeated, built = self.spread(False), self.spread(True)
         found, refused = set[str](), set[str]()
         copies = defaultdict[str, set[str]](set)  # data made of arrays that other data held
+        again: list[tuple[str, str]] = []  # the same, many times
         for name in self.below(self.differentiated):
             body = self.bodies[name]
             for make, depth, in_build in body.makes:
@@ -158,14 +171,12 @@ class _Search:
                         continue
                     if root.name in body.opened:
                         copies[body.opened[root.name]].add(make.data)
+                        if depth or name in repeated:
+                            again.append((body.opened[root.name], make.data))
                     elif body.depth[root.name] < depth or (root.name in body.params and name in repeated):
                         found.add(make.data)
-        todo = list(found)
-        while todo:
-            new = copies[todo.pop()] - found
-            found |= new
-            todo += new
-        return found - refused
+        found |= {made for held, made in again if held in reached((made,), copies.__getitem__)}
+        return reached(found, copies.__getitem__) - refused
 
     def spread(self, in_builds: bool) -> set[str]:
         """The functions that may run many times for one run of their callers: recursive ones, those called in loops,
@@ -178,13 +189,7 @@ class _Search:
 
     def below(self, names: Iterable[str]) -> set[str]:
         """Some functions, and those that they call."""
-        found, todo = set[str](), list(names)
-        while todo:
-            name = todo.pop()
-            if name not in found:
-                found.add(name)
-                todo += callees(self.program.fns[name].body)
-        return found
+        return reached(names, lambda name: callees(self.program.fns[name].body))
 
     # ---- which arrays
 
