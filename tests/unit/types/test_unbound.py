@@ -19,7 +19,7 @@ MEANT = (
     "separator rows columns picture pictures path size weights coefficients logits labels truth log_probabilities "
     "queries keys values heads sees cell state rate factor most patience check method goal loss density mean "
     "observed expected images mask settings draws data low high chains scores penalty bins edges channels words "
-    "vocabulary declared lag -> "
+    "vocabulary declared lag location scale df shape sd parameters shares -> "
 )
 
 
