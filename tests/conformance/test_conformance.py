@@ -177,3 +177,10 @@ def test_the_same_every_time(dpl) -> None:  # ROB-50
     assert first == second
     first, second = (dpl("dump", "reference_counts", program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2"))
     assert first == second
+
+
+@pytest.mark.slow
+def test_windows_in_two_dimensions_are_the_same_every_time(dpl) -> None:
+    program = "benchmarks/arrays/lenet_sums.dp"
+    first, second = (dpl("dump", "join", program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2"))
+    assert first and first == second

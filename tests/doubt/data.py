@@ -86,9 +86,14 @@ def referred(h: Hole) -> str:
 def record(h: Hole) -> str:
     fields = [(field, item) for field, item in h.writer.parts(h.ty) if item]
     if len(fields) > 1 and h.often(40):
-        field, item = h.one(*fields)
-        return f"{{ {h()} with {field} = {h(item)} }}"
-    return "{ " + "; ".join(f"{field} = {h(item)}" for field, item in fields) + " }"
+        first = h.one(*fields)
+        second = h.one(*[one for one in fields if one is not first])  # often before the first in the declaration
+        return f"{{ {h()} with {given(h, [first, second] if h.often(30) else [first])} }}"
+    return f"{{ {given(h, fields)} }}"
+
+
+def given(h: Hole, fields: list) -> str:
+    return "; ".join(f"{field} = {h(item)}" for field, item in fields)
 
 
 @rule(7, lambda h: h.writer.is_data(h.ty))

@@ -96,6 +96,7 @@ def here() -> Target:
     return Target(name, api.default_triple(), api.host_name(), api.host_features(), jit=True)
 
 
+@cache
 def features() -> dict[str, bool]:
     """What this processor has, by LLVM's names."""
     return here().flags

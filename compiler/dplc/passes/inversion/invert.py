@@ -234,7 +234,7 @@ class Gathered:
         self.solved, self.shifts, self.loops = first.solved, first.shifts, first.loops
         self.dims, self.type = first.added.dims, first.added.value.ty
         self.most = {index: max(site.constants[index] for site in self.sites) for index in self.solved}
-        self.moved = {index for index in self.solved if index in self.shifts or self.most[index]}
+        self.moved = [index for index in self.solved if index in self.shifts or self.most[index]]
         for site in self.sites:
             self.check(site)
 

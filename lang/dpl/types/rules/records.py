@@ -14,6 +14,7 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import table
 from dpl.types.messages.parts import Why, printer
+from dpl.types.rules.annotations import unknowns
 from dpl.types.rules.patterns import declared_types, field_types, record_of
 from dpl.types.rules.shaped import fields_together
 from dpl.types.solve.meta import Type, is_scalar, prune
@@ -96,20 +97,22 @@ def record_with(cx: Context, e: tree.RecordWith, expected) -> term.Term:
     before = {v.name: cx.solver.size() if v.sort == "size" else cx.solver.fresh() for v in data.params}
     cx.unify(old.ty, ty.Con(data.name, tuple(before.values())), e.record.span, Why("the record before `with`"))
     given = {tree.member(name): value for name, value in e.fields}
-    are_scalars = all(is_scalar(t) for t in declared_types(data, tuple(given)))
-    named = tuple(given) if are_scalars else data.fields  # arrays may share sizes with other fields
+    declared = declared_types(data, tuple(given))
+    named = data.fields if any(unknowns(t) for t in declared) else tuple(given)  # others may have the same sizes
     types = dict(zip(named, field_types(cx, data, before, named)))
     values = [(data.fields.index(f), cx.check(v, types[f], Why(f"the field `{f}`"))) for f, v in given.items()]
     made = term.Update(e.span, old.ty, old, tuple(values))
-    return made if are_scalars else with_sizes(cx, data, made, types)
+    return made if all(is_scalar(t) for t in declared) else with_sizes(cx, data, made, types, before)
 
 
-def with_sizes(cx: Context, data: term.Data, update: term.Update, types: dict) -> term.Term:
+def with_sizes(cx: Context, data: term.Data, update: term.Update, types: dict, params: dict) -> term.Term:
     """A record with other arrays, whose sizes are compared with those of all fields if they are not those declared."""
 
     def build(zonk) -> term.Term:
         if all(zonk.type(value.ty) == zonk.type(types[data.fields[index]]) for index, value in update.fields):
             return zonk(update)
+        others = [f for f in data.fields if f not in types]
+        types.update(zip(others, field_types(cx, data, params, others)))
         name = cx.unique("record")
         variable = term.Var(update.record.span, update.ty, name)
         values = {data.fields[index]: value for index, value in update.fields}
