@@ -169,6 +169,10 @@ class _Inverter:
         sums = {k: parts for k in range(len(par.outs)) if (parts := gathered(points, k))}
         if not any(one.pays() for parts in sums.values() for one in parts):
             return set(), []
+        if all(not site.summed for parts in sums.values() for one in parts for site in one.sites):
+            done = self.stencil(bind, par)  # it copies no arrays
+            if len(done[0]) == len(par.outs):
+                return done
         b = Builder(self.supply)
         written: dict[int, f.Atom] = {}  # by the identity of what is gathered
         for group in together([one for parts in sums.values() for one in parts]):
