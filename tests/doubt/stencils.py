@@ -130,6 +130,27 @@ def column(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def rolling(h: Hole) -> str:
+    """Windows that are measured, then read again: what is added at each place is gathered, from rows kept or not."""
+    m = h.one(2, 3, 17)
+    n = m + h.one(2, 4, 9)
+    (count,), ty = sized(h, n)
+    of, x, y, mu, i, k = (h.fresh(stem) for stem in ("g", "x", "y", "mu", "i", "k"))
+    at = h.one(f"{i} + {k}", f"{k} + {i}", f"{i} + {k} + 1")
+    read = f"{x}[{at}]"
+    mean = h.one(f"sum [for {k} < {m} -> {x}[{i} + {k}]] / {m}.0", f"sin {x}[{i}]", f"({y}[{i} + 1] - {y}[{i}])", "0.4")
+    term = h.one(f"({read} - {mu}) ** 2", f"({read} - {mu}) * {y}[{k}]", f"sin ({read} * {mu})", f"{read} * {mu}",
+                 f"(if {i} = 0 then {read} else {read} - {mu})",
+                 f"({read} - {mu}) ** 3 * {h.apart(FLOAT, (k, INT))}")  # fmt: skip
+    total = f"sum [for {k} < {m} -> {term}]"
+    used = h.one(f"tanh ({total})", f"sqrt (1.0 + ({total}) ** 2) * {mu}",
+                 f"({total}) * sum [for {k} < {m} -> {read} ** 2]")  # fmt: skip
+    summed = h.one(f"cumsum {x}", x, f"[for {i} < {count} -> {x}[{i}] * {h.apart(FLOAT, (i, INT))}]")
+    body = f"let {y} = {summed} in sum [for {i} < {count} - {m} -> let {mu} = {mean} in {used}]"
+    return f"let {of} ({x} : {ty}) = {body} in {of} {h(array(FLOAT, n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def opposite(h: Hole) -> str:
     """Elements of a square field, and those on the other side of its diagonal, some of which are left out."""
     n = h.writer.below(3) + 2

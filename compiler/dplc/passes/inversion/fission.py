@@ -23,9 +23,12 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import blocks, mentions, rhs_mentions
+from dplc.flat.walk import blocks, mentions, rhs_mentions, with_binds
 from dplc.narrow import expect_type
+from dplc.passes.inversion.alone import alone
+from dplc.passes.inversion.rows_again import Element, again, elements
 from dplc.passes.inversion.scattered import Unfit
+from dplc.passes.inversion.without_additions import without
 from dplc.passes.simplify.purity import droppable, natural
 
 MOST = 8  # numbers of a point that are kept
@@ -57,6 +60,7 @@ class _Fission:
         """The parts of a level of the nest; `outer` are the indices of the levels around it."""
         if par.ordered or any(out.kind == "done" or (out.kind != "add" and out.target) for out in par.outs):
             raise Unfit
+        par = with_parted(par, self.supply)
         level = _Level(par, self.lengths)
         indices = (*outer, *[index for index, _ in par.space])
         if level.kept:
@@ -89,6 +93,21 @@ class _Fission:
         outs = (*[par.outs[k] for k in rest], *[f.Out("keep", inner=inner) for _ in kept])
         body = f.Block(tuple(binds), (*[par.body.results[k] for k in rest], *kept))
         return f.Bind((*[bind.vars[k] for k in rest], *arrays), replace(par, body=body, outs=outs))
+
+
+def with_parted(par: f.Par, supply: f.Supply) -> f.Par:
+    """A Par whose inner nests do not add beside other results, if they do little: those that add do the arithmetic
+    again, so that others have the results before.  They compute the rows that they read again, too."""
+    binds: list[f.Bind] = []
+    rows: dict[str, Element] = {}
+    for bind in par.body.binds:
+        outs = bind.rhs.outs if isinstance(bind.rhs, f.Par) else ()
+        adds = [k for k, out in enumerate(outs) if out.kind == "add"]
+        one = alone(bind, expect_type(f.Par, bind.rhs), adds[0], supply) if len(adds) == 1 < len(outs) else None
+        binds += [] if one is None else [without(bind, set(adds))]
+        binds.append(again(one or bind, rows, supply) if adds else bind)
+        rows |= elements(bind)
+    return replace(par, body=with_binds(par.body, binds))
 
 
 def adding(bind: f.Bind, par: f.Par, binds: Sequence[f.Bind]) -> f.Bind:

@@ -9,9 +9,9 @@
 
 A place is an index of the nest, the sum of two, or an index and a constant: one index follows from the place and the
 others, which are summed over, in the order of the nest; so are several additions.  What is read at an index that
-follows from a sum is padded with zeros; then the points must give zero where they read zero, as masked products with a
-cotangent do.  Points are independent then, and are computed in lanes: what is read along the last dimension of the
-places is turned so that it lies side by side.
+follows from a sum is padded with zeros.  Points that give zero where they read zero, as masked products with a
+cotangent do, need not be asked whether they are there; others are.  Points are independent then, and are computed in
+lanes: what is read along the last dimension of the places is turned so that it lies side by side.
 
 It is done if some array is read more than once, so that the sums are more work than the copies.  What else the nest
 adds to stays.
@@ -169,6 +169,10 @@ class _Inverter:
         sums = {k: parts for k in range(len(par.outs)) if (parts := gathered(points, k))}
         if not any(one.pays() for parts in sums.values() for one in parts):
             return set(), []
+        if all(not site.summed for parts in sums.values() for one in parts for site in one.sites):
+            done = self.stencil(bind, par)  # it copies no arrays
+            if len(done[0]) == len(par.outs):
+                return done
         b = Builder(self.supply)
         written: dict[int, f.Atom] = {}  # by the identity of what is gathered
         for group in together([one for parts in sums.values() for one in parts]):
@@ -241,7 +245,7 @@ class Gathered:
     def check(self, site: Site) -> None:
         if any(site.loops.get(index) != self.loops[index] for index in (*self.solved, *self.shifts.values())):
             raise Unfit
-        if self.moved and not all(site.can_follow(index) for index in self.moved):
+        if not all(index in self.shifts or site.can_follow(index) for index in self.moved):
             raise Unfit
         for read in site.reads:
             for total in read.at:
@@ -387,7 +391,18 @@ class Gathered:
             args = [known.get(a.name, a) if isinstance(a, f.Var) else a for a in op.args]
             once(var, replace(op, args=tuple(args)))
         value = site.added.value
-        return known.get(value.name, value) if isinstance(value, f.Var) else value
+        return self.there(site, known.get(value.name, value) if isinstance(value, f.Var) else value)
+
+    def there(self, site: Site, value: f.Atom) -> f.Atom:
+        """What is added; zero where no point is that adds, if that does not follow from zeros that are read there."""
+        b = self.b
+        for index in sorted(self.moved):
+            if site.can_follow(index):
+                continue
+            at = b.op("sub", (self.index(site, {index: 1}), self.pads[index]))
+            inside = b.op("and", (b.op("ge", (at, integer(0))), b.op("lt", (at, self.loops[index].count))))
+            value = b.op("select", (inside, value, f.Const(0.0, value.ty)))
+        return value
 
     def index(self, site: Site, total: Sum) -> f.Atom:
         """A sum of indices of the nest, with what stands for these."""

@@ -15,6 +15,7 @@ from dplc.passes.inversion.zeros import gives_zero
 from dplc.passes.simplify.purity import droppable
 
 MOST = 16  # operations of a point, which is computed again for each of its places
+MANY = 1 << 32  # steps
 
 
 @node
@@ -183,13 +184,18 @@ class Site:
         if len(terms) + (ONE in at) < len(at) or any(at[term] != 1 for term in terms) or len(terms) not in (1, 2):
             raise Unfit
         moved = len(terms) == 2 or constant != 0
-        one, *others = sorted(terms, key=lambda term: not self.can_follow(term))
-        if one in self.solved or constant < 0 or (moved and not self.can_follow(one)):
+        one, *others = sorted(terms, key=lambda term: (not self.can_follow(term), -self.steps(term)))
+        if one in self.solved or constant < 0 or (moved and not others and not self.can_follow(one)):
             raise Unfit
         self.solved.append(one)
         self.constants[one] = constant
         if others:
             self.shifts[one] = others[0]
+
+    def steps(self, index: str) -> int:
+        """How many steps an index has; very many if that is not known."""
+        count = self.loops[index].count
+        return count.value if isinstance(count, f.Const) and isinstance(count.value, int) else MANY
 
     def can_follow(self, index: str) -> bool:
         """True if the points give zero where what is read at this index is zero."""
