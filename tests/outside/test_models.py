@@ -35,6 +35,9 @@ export let nothing () : unit = ()
 export let depth (n : int) : int = let rec go n = if n = 0 then 0 else 1 + go (n - 1) in go n
 export let spin (n : int) : float = loop s = 0.0 for i < n do s + sin (float i)
 export let constant : float[3] = [1.0, 2.0, 3.0]
+let rec grown (c : float) (n : int) : float = if n = 0 then c else grown c (n - 1) * 0.5 + grown c (n - 1)
+export let grown_from (c : float) (n : int) : float = grown c n
+export let grown_from_two (n : int) : float = grown 2.0 n
 """
 
 
@@ -58,6 +61,7 @@ def test_values_in_and_out(model) -> None:
     assert model.greet("Wörld\0!") == "hello Wörld\0!"
     assert model.half(3) == 1.5 and model.half(np.float16(0.1)) == float(np.float16(0.05))
     assert model.nothing() is None
+    assert model.grown_from(3.0, 2) == 6.75 and model.grown_from_two(2) == 4.5
     assert model.constant.tolist() == [1, 2, 3] and model.constant is model.constant
     assert model.filled(0).shape == (0,) and model.filled(3).tolist() == [1.5] * 3
     assert model.depth(1_000_000) == 1_000_000

@@ -127,7 +127,8 @@ def copied(e: BodyEmitter, op: f.Op) -> Values:
 def ref_get(e: BodyEmitter, op: f.Op) -> Values:
     content = expect_type(f.Ref, op.args[0].ty).elem
     values = e.get(content, e.w.at(e.one(op.args[0]), HEADER))
-    e.dup(content, values)
+    if not op.attr("taken"):
+        e.dup(content, values)
     return values
 
 
@@ -135,7 +136,8 @@ def ref_set(e: BodyEmitter, op: f.Op) -> Values:
     content, place = expect_type(f.Ref, op.args[0].ty).elem, e.w.at(e.one(op.args[0]), HEADER)
     old = e.get(content, place)
     e.put(content, e.value(op.args[1]), place)
-    e.drop(content, old)
+    if not op.attr("taken"):
+        e.drop(content, old)
     return []
 
 

@@ -6,18 +6,20 @@
 The backward code of a recursive function takes the cotangents that other uses of its arguments have added so far.  If
 there are no other uses, these are null in every call, and need not be tested.
 
-This is an optimistic fixpoint (interprocedural constant propagation): all parameters start as unknown; then the values
-that calls give are joined, until nothing changes.  A parameter that a function passes on has the value that it was
-given.
+This is an optimistic fixpoint (sparse conditional constant propagation, Wegman and Zadeck 1991, between functions): all
+parameters start as unknown; then the values that calls give are joined, until nothing changes.  A parameter that a
+function passes on has the value that it was given; so has the rest of a list of cotangents, if the list is null.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
-from dplc.flat.walk import every, supply_for, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import blocks, every, supply_for, with_binds, with_blocks, with_body, with_rhs
 from dplc.passes.simplify.value_numbers import expression_of
 
 Param = tuple[str, str]  # function, parameter
@@ -26,12 +28,10 @@ Given = dict[Param, f.Const | None]  # its constant value; None: it varies; abse
 
 def constant_parameters(program: f.Program) -> f.Program:
     given = gather(program)
-    fixed = program.checkpoints | set(program.rules)
-    fixed |= {name for rule in program.rules.values() for name in (rule.fn, rule.pullback)}
     same: dict[str, dict[str, f.Atom]] = {}
     for name, fn in program.fns.items():
         constants: dict[str, f.Atom] = {p.name: c for p in fn.params if (c := given.get((name, p.name))) is not None}
-        if constants and name not in fixed:
+        if constants:
             same[name] = constants
     if not same:
         return program
@@ -46,30 +46,79 @@ def constant_parameters(program: f.Program) -> f.Program:
     return replace(program, fns=fns)
 
 
+def fixed_functions(program: f.Program) -> set[str]:
+    """Functions that are not only called by what the program says."""
+    ruled = {name for key, rule in program.rules.items() for name in (key, rule.fn, rule.pullback) if name}
+    return {*program.roots, *program.checkpoints, *ruled}
+
+
 def gather(program: f.Program) -> Given:
-    calls: list[tuple[f.Fn, f.Call]] = []
-    given: Given = {}
-    for fn in program.fns.values():
-        for bind in every(fn.body):
-            rhs = bind.rhs
-            if isinstance(rhs, f.Call):
-                calls.append((fn, rhs))
-            elif isinstance(rhs, f.Ad):  # the derivative calls it with other arguments
-                given |= {(rhs.fn, p.name): None for p in program.fns[rhs.fn].params}
-    params = {name: {p.name for p in fn.params} for name, fn in program.fns.items()}
-    while True:
-        before = dict(given)
-        for caller, call in calls:
-            for param, arg in zip(program.fns[call.fn].params, call.args, strict=True):
-                if isinstance(arg, f.Var) and arg.name in params[caller.name] and (caller.name, arg.name) not in given:
-                    continue
-                value = given.get((caller.name, arg.name)) if isinstance(arg, f.Var) else arg
-                if value is not None and alike(given.get((call.fn, param.name), value), value):
-                    given[call.fn, param.name] = value
-                else:
-                    given[call.fn, param.name] = None
-        if given == before:
-            return given
+    """What calls give to parameters, in functions that may run."""
+    taken = {bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad)}
+    begin = taken | fixed_functions(program)
+    given: Given = {(name, p.name): None for name in begin for p in program.fns[name].params}
+    todo = [name for name, fn in program.fns.items() if name in begin or not fn.params]
+    done = set[str]()
+    while todo:
+        name = todo.pop()
+        if name not in done:
+            done.add(name)
+            changed = _Calls(program, given).of(program.fns[name])
+            done -= changed
+            todo += changed
+    return given
+
+
+class _Calls:
+    """What the calls in a function give to parameters, if its own have the values that are `given`.  Of a branch for
+    which these decide, such as whether a parameter is null, only one side runs."""
+
+    def __init__(self, program: f.Program, given: Given) -> None:
+        self.program = program
+        self.given = given
+        self.known: dict[str, f.Const | None] = {}
+        self.changed: set[str] = set()  # functions that get other values than before
+
+    def of(self, fn: f.Fn) -> set[str]:
+        self.known = {p.name: self.given[fn.name, p.name] for p in fn.params if (fn.name, p.name) in self.given}
+        self.block(fn.body)
+        return self.changed
+
+    def value(self, atom: f.Atom) -> f.Const | None:
+        return self.known.get(atom.name) if isinstance(atom, f.Var) else atom
+
+    def block(self, block: f.Block) -> list[f.Const | None]:
+        for bind in block.binds:
+            values = self.values(bind.rhs)
+            self.known.update((var.name, value) for var, value in zip(bind.vars, values, strict=False))
+        return [self.value(atom) for atom in block.results]
+
+    def values(self, rhs: f.Rhs) -> Sequence[f.Const | None]:
+        match rhs:
+            case f.Op("is_null", (atom,)):
+                value = self.value(atom)
+                return [f.Const(True, f.BOOL) if value is not None and value.value is None else None]
+            case f.If(cond, then, else_):
+                decided = self.value(cond)
+                if decided is not None:
+                    return self.block(then if decided.value else else_)
+                sides = zip(self.block(then), self.block(else_), strict=True)
+                return [x if x is not None and alike(y, x) else None for x, y in sides]
+            case f.Call():
+                self.call(rhs)
+            case _:
+                for inner in blocks(rhs):
+                    self.block(inner)
+        return ()
+
+    def call(self, call: f.Call) -> None:
+        for param, arg in zip(self.program.fns[call.fn].params, call.args, strict=True):
+            key, value = (call.fn, param.name), self.value(arg)
+            before = self.given.get(key, value)
+            now = value if value is not None and alike(before, value) else None
+            if key not in self.given or (before is not None and now is None):
+                self.given[key] = now
+                self.changed.add(call.fn)
 
 
 def alike(a: f.Const | None, b: f.Const) -> bool:
