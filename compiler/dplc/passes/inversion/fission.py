@@ -57,7 +57,7 @@ class _Fission:
         """The parts of a level of the nest; `outer` are the indices of the levels around it."""
         if par.ordered or any(out.kind == "done" or (out.kind != "add" and out.target) for out in par.outs):
             raise Unfit
-        level = _Level(par, self.lengths)
+        level = Level(par, self.lengths)
         indices = (*outer, *[index for index, _ in par.space])
         if level.kept:
             self.final = [f.Var(self.supply.fresh(var.name), f.Arr(var.ty, len(indices))) for var in level.kept]
@@ -116,7 +116,7 @@ def added_to(bind: f.Bind) -> list[str]:
     return [var.name for var, out in zip(bind.vars, outs, strict=True) if out.kind == "add"]
 
 
-class _Level:
+class Level:
     """A level of a nest: the bindings that add, and those that they need (`second`).  `kept` are the numbers that these
     take from the others."""
 
