@@ -45,6 +45,7 @@ class Dims:
         self.results = results or {}
         self.varying: set[tuple[str, int]] = set()  # dimensions of states for which an assumption was dropped
         self.measured: dict[str, Dim | None] = {}  # what numbers are that were read as dimensions
+        self.variables: dict[str, f.Var] = {}  # what pullbacks are of, by what is kept for them
         self.block(body)
 
     def of(self, array: f.Atom, k: int) -> Dim | None:
@@ -77,6 +78,8 @@ class Dims:
                 self.loop(bind, rhs)
             elif isinstance(rhs, f.Call) and (known := self.results.get(rhs.fn)):
                 self.called(bind.vars, known)
+            elif isinstance(rhs, f.Ad):
+                self.derivative(bind.vars, rhs)
             else:
                 self.branches(bind)
 
@@ -90,6 +93,10 @@ class Dims:
     def equal(self, one: Dim | None, other: Dim | None) -> bool:
         """True if two dimensions are known to be one."""
         return self.read(one) == self.read(other)
+
+    def agree(self, one: Dim | None, other: Dim | None) -> bool:
+        """True if two dimensions are one, or are guessed to be."""
+        return ANY in (one, other) or self.equal(one, other)
 
     def read(self, dim: Dim | None) -> Dim | None:
         """What a dimension is if it is a number that was read as one."""
@@ -125,6 +132,19 @@ class Dims:
                 for k in range(rank):
                     if (there, k) in known:
                         self.set(here, k, known[there, k])
+
+    def derivative(self, vars_: tuple[f.Var, ...], ad: f.Ad) -> None:
+        """What is differentiated gives what it gives otherwise, which its tangent is like; a cotangent is like the
+        variable."""
+        if ad.mode == "pullback":
+            x = self.variables.get(ad.args[0].name) if isinstance(ad.args[0], f.Var) else None
+            self.moved(x.name if x else "", vars_[0].ty, vars_[0].name)
+            return
+        if ad.mode == "vjp" and isinstance(ad.args[-1], f.Var):
+            self.variables[vars_[1].name] = ad.args[-1]
+        self.called(vars_[:1], self.results.get(ad.fn, {}))
+        if ad.mode == "jvp":
+            self.moved(vars_[0].name, vars_[1].ty, vars_[1].name)
 
     def moved(self, source: str, ty: f.Type, name: str) -> None:
         """Gives the numbers known of a value, or of the parts of a tuple, to the value of that name, and no others: the
@@ -190,7 +210,9 @@ class Dims:
         the one that was told."""
         known, without = self.of(element, k), told[k] if told else None
         some = all(isinstance(n, f.Const) and isinstance(n.value, int) and n.value > 0 for n in counts)
-        return without if self.equal(without, known) else known if some and isinstance(known, f.Const) else None
+        if without is not None and self.agree(without, known):
+            return without
+        return known if some and isinstance(known, f.Const) else None
 
     def loop(self, bind: f.Bind, loop: f.For | f.While) -> None:
         keys = [
@@ -202,7 +224,7 @@ class Dims:
                 self.set(loop.state[i].name, k, self.of(loop.inits[i], k))
             for inner in blocks(loop):
                 self.block(inner)
-            kept = [(i, k) for i, k in keys if self.equal(self.of(loop.body.results[i], k), self.of(loop.inits[i], k))]
+            kept = [(i, k) for i, k in keys if self.agree(self.of(loop.body.results[i], k), self.of(loop.inits[i], k))]
             if kept == keys:
                 break
             for i, k in keys:

@@ -5,8 +5,9 @@
     r = f(built, v)
 
 Parameters are an optimistic fixpoint, callers first: a length is what the calls seen so far give.  A parameter that a
-recursive function passes on has the length that it was given.  Results follow from the code, callees first.  Arrays in
-tuples have paths for names (`flat/dims.py`).
+recursive function passes on has the length that it was given.  Results are one around it, callees first: they are
+assumed to have any length that is asked for, until the code tells another one, so `f (f x)` has that of `f x`.  Arrays
+in tuples have paths for names (`flat/dims.py`).
 """
 
 from __future__ import annotations
@@ -54,37 +55,32 @@ def known_sizes(program: f.Program, fields: Fields | None = None) -> KnownSizes:
     fields = fields or {}
     calls = {name: list(sites(fn)) for name, fn in program.fns.items()}
     order = [name for group in components(calls, lambda name: [callee for callee, _ in calls[name]]) for name in group]
-    known = KnownSizes({}, {}, fields)
+    gives = [name for name in order if any(True for _ in arrays(program.fns[name].results))]
+    results = {name: of_any_length(program.fns[name].results) for name in gives}
     while True:
-        parameters = of_parameters(program, calls, order[::-1], known)
-        results: dict[str, Known] = {}
-        for name in order:
-            if any(True for _ in arrays(program.fns[name].results)):
-                itself = any(callee == name for callee, _ in calls[name])
-                found = of_recursion if itself else of_results
-                results[name] = found(program.fns[name], KnownSizes(parameters, results, fields))
-        if results == known.results:
-            return KnownSizes(parameters, results, fields)
-        known = KnownSizes(parameters, results, fields)
+        parameters = of_parameters(program, calls, order[::-1], KnownSizes({}, results, fields))
+        now = dict(results)
+        for name in gives:
+            now[name] = still(now[name], of_results(program.fns[name], KnownSizes(parameters, now, fields)))
+        if now == results:
+            return KnownSizes(certain(parameters), certain(now), fields)
+        results = now
+
+
+def of_any_length(results: Sequence[f.Type]) -> Known:
+    """What is assumed of results first."""
+    return {(at, k): ANY for at, rank in arrays(results) for k in range(rank)}
+
+
+def still(assumed: Known, found: Known) -> Known:
+    """The lengths that were assumed and are found."""
+    return {at: length for at, length in found.items() if assumed.get(at) in (length, ANY)}
 
 
 def arrays(results: Sequence[f.Type]) -> Iterator[tuple[str, int]]:
     """The paths of the arrays among results."""
     for i, ty in enumerate(results):
         yield from parts(path("", i), ty)
-
-
-def of_recursion(fn: f.Fn, known: KnownSizes) -> Known:
-    """The lengths of the results of a function that calls itself: an optimistic fixpoint, which begins with what the
-    calls give that end the recursion."""
-    paths = arrays(fn.results)
-    assumed: Known = {(at, k): ANY for at, rank in paths for k in range(rank)}
-    while True:
-        found = of_results(fn, KnownSizes(known.parameters, {**known.results, fn.name: assumed}, known.fields))
-        kept = {at: length for at, length in found.items() if length != ANY and assumed.get(at) in (length, ANY)}
-        if kept == assumed:
-            return found
-        assumed = kept
 
 
 def of_results(fn: f.Fn, known: KnownSizes) -> Known:
@@ -146,6 +142,11 @@ def numbers(given: Given) -> dict[tuple[str, int], f.Const]:
     return {at: known for at, known in given.items() if known is not None}
 
 
+def certain(found: Mapping[str, Known]) -> dict[str, Known]:
+    """What is known once nothing is guessed: no length of what functions give that never end."""
+    return {name: {at: n for at, n in known.items() if n != ANY} for name, known in found.items()}
+
+
 def joined(given: Given, callee: f.Fn, args: tuple[f.Atom, ...], dims: Dims, itself: bool) -> bool:
     """Joins the lengths of a call's arguments into those of the parameters; true if these have changed."""
     before = dict(given)
@@ -156,6 +157,8 @@ def joined(given: Given, callee: f.Fn, args: tuple[f.Atom, ...], dims: Dims, its
                 continue
             for k in range(rank):
                 known = None if there is None else dims.found.get((there, k))
-                same = isinstance(known, f.Const) and given.get((at, k), known) == known
-                given[(at, k)] = known if same and isinstance(known, f.Const) else None
+                seen = given.get((at, k), ANY)
+                if known != ANY:
+                    given[(at, k)] = known if isinstance(known, f.Const) and seen in (known, ANY) else None
+                given.setdefault((at, k), ANY)
     return given != before

@@ -88,9 +88,12 @@ def of_slice(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
 
 
 def of_joined(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
-    """The lengths of two arrays one behind the other.  Inner lengths may be those of either."""
-    lengths = [n.value for n in (of(a, k) for a in op.args) if isinstance(n, Const) and isinstance(n.value, int)]
-    return Const(sum(lengths), I64) if k == 0 and len(lengths) == 2 else None
+    """The lengths of two arrays one behind the other, a guess if one is.  Inner lengths may be those of either."""
+    known = [n for n in (of(a, k) for a in op.args) if isinstance(n, Const)]
+    if k or len(known) < 2:
+        return None
+    lengths = [n.value for n in known if isinstance(n.value, int)]
+    return Const(sum(lengths), I64) if len(lengths) == 2 else next(n for n in known if not isinstance(n.value, int))
 
 
 def of_elements(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:

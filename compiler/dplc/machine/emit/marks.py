@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dplc.flat import term as f
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.masks import has_masks
-from dplc.machine.emit.strips import has_functions
+from dplc.machine.emit.varying import has_functions
 from dplc.machine.llvm.target import MASKED
 from dplc.machine.llvm.types import SIZES
 from dplc.machine.llvm.writer import Halves

@@ -405,7 +405,8 @@ class _Nest:
             start = w.element(array.data, number, array.size * len(items))
             for i, atom in enumerate(items):
                 e.put(array.elem, e.value(atom), w.at(start, i * array.size), own)
-        in_first = {k for k, (out, _) in enumerate(self.values) if self.strips and out.acc}
+        adds_first = self.strips and not self.strips.parts.adds
+        in_first = {k for k, (out, _) in enumerate(self.values) if adds_first and out.acc}
         made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept and k not in in_first}
         for k, sums in self.row_sums.items():
             place = number if self.row_base[k] == "0" else w.let(f"sub i64 {number}, {self.row_base[k]}")

@@ -6,14 +6,19 @@
       z = mul t y; e = exp z                         t = buffer[i]; y = index u i
       yield e }                                      z = mul t y; e = exp z; ... }
 
-LLVM makes vectors of the second loop, and the first one may fit lanes (`lanes.py`).
+LLVM makes vectors of the second loop, and the first one may fit lanes (`lanes.py`).  What adds the values of elementary
+functions to arrays is a second part, too; the functions are vectors of the first one, which may have two parts itself:
+
+    par i < n to add (c) {                       for i in the strip { r = index x i; buffer[i] = dot w r }
+      r = index x i; t = dot w r; e = exp t  =>  for i in the strip { numbers[i] = exp buffer[i] }
+      for j { acc_index c (e * r[j]) j } }       for i in the strip { r = index x i; e = numbers[i]; for j ... }
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dpl.node import node
+from dpl.node import node, replace
 from dpl.prims import TABLE
 from dpl.prims.sums import BLOCK, FEW
 
@@ -24,10 +29,13 @@ from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.interrupts import is_short
 from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.least_values import with_least_values
-from dplc.machine.emit.varying import FLOATS, is_function, varying
+from dplc.machine.emit.marks import marked
+from dplc.machine.emit.varying import FLOATS, has_functions, is_function, varying
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
+from dplc.passes.inversion.fission import Level
+from dplc.passes.inversion.scattered import Unfit
 from dplc.passes.simplify.purity import droppable
 
 
@@ -38,6 +46,7 @@ class Parts:
     first: f.Par
     kept: tuple[f.Var, ...]
     second: tuple[f.Bind, ...]
+    adds: bool = False  # in the second part
 
 
 def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
@@ -48,11 +57,39 @@ def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     count = par.space[-1][1]
     if isinstance(count, f.Const) and isinstance(count.value, int) and count.value < FEW:
         return None
+    if (parts := _additions_last(par, binds)) is not None:
+        return parts
     sought = with_least_values(par, binds)
     if sought is not binds and (parts := _split(par, sought)) and varying(parts.first):
         return parts
     parts = _split(par, binds)
     return parts if parts and (has_functions(parts.second) or varying(parts.first)) else None
+
+
+def _additions_last(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
+    """The two parts of points that add values of elementary functions to arrays: what is added, and the additions."""
+    if not any(out.acc for out in par.outs) or not any(calls_functions(bind.rhs) for bind in binds):
+        return None
+    try:
+        level = Level(replace(par, body=replace(par.body, binds=binds)), ())
+    except Unfit:
+        return None
+    numbers = [x for x, out in zip(par.body.results, par.outs, strict=True) if not out.acc and isinstance(x, f.Var)]
+    kept = tuple(dict.fromkeys([*level.kept, *numbers]))
+    first = tuple(level.first(kept))
+    made = {var.name for bind in first for var in bind.vars}
+    functions = any(calls_functions(bind.rhs) for bind in needed(first, level.kept))
+    if not level.kept or not functions or any(var.ty not in FLOATS or var.name not in made for var in kept):
+        return None
+    keeps = replace(par, space=par.space[-1:], body=f.Block(first, kept), outs=(f.Out("keep"),) * len(kept))
+    return Parts(keeps, kept, level.second, adds=True)
+
+
+def calls_functions(rhs: f.Rhs) -> bool:
+    """True for an elementary function of numbers, perhaps in a branch."""
+    if isinstance(rhs, f.If):
+        return any(calls_functions(bind.rhs) for arm in (rhs.then, rhs.else_) for bind in arm.binds)
+    return is_function(rhs)
 
 
 def is_numbers(ty: f.Type) -> bool:
@@ -108,18 +145,18 @@ def is_of_one(bind: f.Bind) -> bool:
     return row is not None and row.llvm.startswith("rt.")
 
 
-def has_functions(binds: Sequence[f.Bind]) -> bool:
-    """True if there are functions that LLVM makes vectors of."""
-    return any(is_function(bind.rhs) for bind in every(f.Block(tuple(binds), ())))
-
-
 class Strips:
-    """The first part of the points, in buffers."""
+    """The first part of the points, in buffers.  If it adds nothing, it may have two parts itself: `inner` is the first
+    one."""
 
     def __init__(self, e: BodyEmitter, parts: Parts) -> None:
         self.e, self.parts = e, parts
         self.buffers: list[str] = []
         self.start = "0"
+        par = parts.first
+        twice = in_parts(par, par.body.binds) if parts.adds and not varying(par) else None
+        self.inner = Strips(e, twice) if twice else None
+        self.binds = twice.second if twice else par.body.binds
 
     def begin(self, first: str, count: str) -> None:
         """Writes the first part of `count` points, at most BLOCK, from number `first` on."""
@@ -128,19 +165,13 @@ class Strips:
         outer, e.env = e.env, dict(e.env)
         lanes = lanes_of(e, par, [count])
 
-        def point(i: str) -> None:
-            e.define((par.space[0][0],), [w.add(first, i)])
-            e.run(par.body.binds)
-            for k, var in enumerate(self.parts.kept):
-                w.store(SCALARS[num(var)], e.one(var), self.place(k, i))
-
         def in_lanes(lanes: Lanes) -> Values:
             pairs = enumerate(zip(self.parts.kept, self.buffers, strict=True))
             lanes.run(first, {k: Array(var.ty, "null", buffer, (count,)) for k, (var, buffer) in pairs})
             return []
 
         def one_by_one() -> Values:
-            w.repeat(count, point)
+            self.points(first, count)
             return []
 
         if lanes:
@@ -148,6 +179,30 @@ class Strips:
         else:
             one_by_one()
         e.env = outer
+
+    def points(self, first: str, count: str) -> None:
+        """Writes the first part point by point, or by LLVM's vectors if it is arithmetic that adds nothing."""
+        e, w, index = self.e, self.e.w, self.parts.first.space[0][0]
+        wide = self.parts.adds and is_short(f.Block(self.binds, ()))
+        if self.inner:
+            self.inner.begin(first, count)
+        if wide:
+            e.groups.append(e.unit.metadata("distinct !{}"))
+        own, mark = (e.access(len(e.groups) - 1), marked(e, index, self.binds, wide)) if wide else ("", "")
+
+        def point(i: str) -> None:
+            e.define((index,), [w.add(first, i)])
+            if self.inner:
+                self.inner.resume(w.add(first, i), own)
+            e.wide = wide
+            e.run(self.binds)
+            e.wide = False
+            for k, var in enumerate(self.parts.kept):
+                w.store(SCALARS[num(var)], e.one(var), self.place(k, i), own)
+
+        w.repeat(count, point, mark)
+        if wide:
+            e.groups.pop()
 
     def resume(self, i: str, mark: str) -> None:
         """Defines what the first part gave at point number `i`."""

@@ -26,7 +26,7 @@ from dpl.prims.elementary import VECTORS
 from dplc.flat import term as f
 from dplc.flat.nans import passes_nan
 from dplc.flat.types import rank_of
-from dplc.flat.walk import names, rhs_mentions
+from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.lane_loops import with_loops
 from dplc.machine.emit.least_values import with_least_values
 from dplc.machine.emit.row_sums import with_row_sums
@@ -69,6 +69,11 @@ class Varying:
 def is_function(rhs: f.Rhs) -> bool:
     """True for an elementary function that there is for vectors."""
     return isinstance(rhs, f.Op) and rhs.op in VECTORS
+
+
+def has_functions(binds: Sequence[f.Bind]) -> bool:
+    """True if there are functions that LLVM makes vectors of."""
+    return any(is_function(bind.rhs) for bind in every(f.Block(tuple(binds), ())))
 
 
 def is_cell(ty: f.Type) -> bool:

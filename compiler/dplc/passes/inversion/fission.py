@@ -61,7 +61,7 @@ class _Fission:
         if par.ordered or any(out.kind == "done" or (out.kind != "add" and out.target) for out in par.outs):
             raise Unfit
         par = with_parted(par, self.supply)
-        level = _Level(par, self.lengths)
+        level = Level(par, self.lengths)
         indices = (*outer, *[index for index, _ in par.space])
         if level.kept:
             self.final = [f.Var(self.supply.fresh(var.name), f.Arr(var.ty, len(indices))) for var in level.kept]
@@ -135,7 +135,7 @@ def added_to(bind: f.Bind) -> list[str]:
     return [var.name for var, out in zip(bind.vars, outs, strict=True) if out.kind == "add"]
 
 
-class _Level:
+class Level:
     """A level of a nest: the bindings that add, and those that they need (`second`).  `kept` are the numbers that these
     take from the others."""
 
