@@ -92,7 +92,7 @@ def _chain(
         if more_than_read[name] != link.mentions or any(uses[inner] != 1 for inner in link.inside):
             return None
         variables += [name, *link.inside]
-        dims = next((told for op in link.changes if (told := _dims_told(op))), dims)
+        dims = _lengths(link.changes) or dims
         certain, name = certain or link.certain, link.after
     if not variables or uses[name] != 1 or after != f.Var(name, var.ty):
         return None
@@ -132,14 +132,15 @@ def _inner_links(
 
 
 def _branches(arms: Sequence[f.Block], ends: Sequence[f.Atom]) -> tuple[str, Link] | None:
-    """The array that the results `ends` of branches are, after changes in some of them."""
+    """The array that the results `ends` of branches are, after changes in some of them.  Where branches tell it other
+    lengths, which are equal only if one of them is taken, it is not known how long a null one is."""
     found = [_branch(arm, end.name) for arm, end in zip(arms, ends, strict=True) if isinstance(end, f.Var)]
     (name, _), *others = found or [("", None)]
     if len(found) < len(arms) or any(other != name for other, _ in others):
         return None
     links = [link for _, link in found if link is not None]
     changes = tuple([op for link in links for op in link.changes])
-    if not changes:
+    if not changes or len({told for link in links if (told := _lengths(link.changes))}) > 1:
         return None
     inside = tuple([inner for link in links for inner in link.inside])
     count = sum(link.mentions for link in links) + len(found) - len(links)
@@ -159,6 +160,11 @@ def _branch(arm: f.Block, end: str) -> tuple[str, Link | None]:
         changes += link.changes
         certain, name, last = certain or link.certain, earlier, link
     return name, Link(end, tuple(inside), tuple(changes), last.mentions, certain)
+
+
+def _lengths(changes: Sequence[f.Op]) -> tuple[f.Atom, ...]:
+    """The lengths that the first of these operations tells that tells them."""
+    return next((told for op in changes if (told := _dims_told(op))), ())
 
 
 def _dims_told(op: f.Op) -> tuple[f.Atom, ...]:
