@@ -106,13 +106,19 @@ def recomputed(h: Hole) -> str:
 def own_rule(h: Hole) -> str:
     """A function with a derivative by hand, or one that is asked for; both are right."""
     a, f, x, d = h.writer.point_type(1), h.fresh("f"), h.fresh("x"), h.fresh("d")
-    match h.writer.below(4 if h.ty == FLOAT else 2):
+    match h.writer.below(5 if h.ty == FLOAT else 2):
         case 0:
             return f"let {f} = {made(h, a, h.ty)} in with_jvp {f} (fun {x} {d} -> jvp {f} {x} {d}) {h(a)}"
         case 1:
             return f"let {f} = {made(h, a, h.ty)} in with_vjp {f} (fun {x} -> vjp {f} {x}) {h(a)}"
         case 2:
             return f"with_jvp (fun {x} -> sin {x}) (fun {x} {d} -> (sin {x}, cos {x} * {d})) {h()}"
+        case 3:  # along two arguments, of which one may be constant
+            y, e, c = h.fresh("y"), h.fresh("e"), h.fresh("c")
+            part = f"let (_, {c}) = jvp (fun {x} -> {x} * sin {y}) {x} {d} in"
+            rule = f"fun ({x}, {y}) ({d}, {e}) -> {part} ({x} * sin {y}, {c} + {x} * cos {y} * {e})"
+            given = (h(), "0.75") if h.often(50) else ("1.25", h())
+            return f"with_jvp (fun ({x}, {y}) -> {x} * sin {y}) ({rule}) ({', '.join(given)})"
     return f"with_vjp (fun {x} -> {x} * {x}) (fun {x} -> ({x} * {x}, fun {d} -> 2.0 * {x} * {d})) {h()}"
 
 
