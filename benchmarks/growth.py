@@ -118,6 +118,10 @@ KINDS: dict[str, tuple[Sequence[int], Callable[[int], str | dict[str, str]]]] = 
         f"type r = {{ {each(n, 'f# : float', '; ')} }}\nlet r = {{ {each(n, 'f# = #.5', '; ')} }}\n"
         f"let g (s0 : r) = {each(n, 'let s# = { s@ with f# = s@.f# * 0.5 } in', chr(10), 1)} s{n - 1}.f7\n"
         "do print (g r)\n"),
+    "updates of arrays in a record": ((50, 100, 200), lambda n:
+        f"type r = {{ {each(n, 'f# : float[3]', '; ')} }}\nlet r = {{ {each(n, 'f# = [#.5, 1.0, 2.0]', '; ')} }}\n"
+        f"let g (s0 : r) = {each(n, 'let s# = { s@ with f# = s@.f# * 0.5 } in', chr(10), 1)} sum s{n - 1}.f7\n"
+        "do print (g r)\n"),
     "record updates under grad": ((25, 50, 100), lambda n:
         f"type r = {{ {each(n, 'f# : float', '; ')} }}\nlet r = {{ {each(n, 'f# = #.5', '; ')} }}\n"
         f"let g (s0 : r) = {each(n, 'let s# = { s@ with f# = s@.f# * s@.f0 } in', chr(10), 1)} s{n - 1}.f7\n"
