@@ -6,8 +6,7 @@
 A parameter is owned if the function stores it, returns it, or passes it to a function that owns it, or does so with a
 part of it (so that the parts of a value with one owner can be changed in place).  This is an optimistic fixpoint: all
 parameters start as borrowed, except residuals of derivatives, which are mostly read once, and so are freed while they
-are read, unless they lie in an array, which keeps them; then those that a body consumes become owned, until nothing
-changes.  Within an SCC of the call graph, a tail
+are read; then those that a body consumes become owned, until nothing changes.  Within an SCC of the call graph, a tail
 call must stay a tail call: its arguments are owned if the caller would have to drop them after the call.
 """
 
@@ -19,7 +18,7 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
-from dplc.flat.walk import blocks, every
+from dplc.flat.walk import blocks
 from dplc.passes.memory.owners import Owners, Token, consumed_operands, counted_paths
 from dplc.passes.recursion.modulo_cons import ends
 
@@ -30,10 +29,8 @@ def infer(program: f.Program) -> Borrowed:
     owners = {name: Owners.of(fn) for name, fn in program.fns.items()}
     given = {name: Given.by(fn, owners[name]) for name, fn in program.fns.items()}
     borrowed: Borrowed = {}
-    held = {place for fn in program.fns.values() for place in _held_by_arrays(fn)}
     for name, fn in program.fns.items():
-        counted = [i for i, p in enumerate(fn.params) if counted_paths(p.ty)]
-        borrowed[name] = {i for i in counted if not residual(fn.params[i].ty) or (name, i) in held}
+        borrowed[name] = {i for i, p in enumerate(fn.params) if counted_paths(p.ty) and not residual(p.ty)}
     group_of, _ = groups(program)
     callers: dict[str, set[str]] = {}
     for name, fn in program.fns.items():
@@ -53,21 +50,6 @@ def infer(program: f.Program) -> Borrowed:
 
 def residual(ty: f.Type) -> bool:
     return isinstance(ty, f.Data) and ty.name.startswith("res.")
-
-
-def _held_by_arrays(fn: f.Fn) -> Iterator[tuple[str, int]]:
-    """The functions, and the numbers of their parameters, that a body gives what it reads from an array."""
-    read = set[str]()
-    for bind in every(fn.body):
-        match bind.rhs:
-            case f.Op("index"):
-                read.add(bind.vars[0].name)
-            case f.TupGet(f.Var(name)) if name in read:
-                read.add(bind.vars[0].name)
-            case f.Call(callee, args):
-                yield from ((callee, i) for i, arg in enumerate(args) if isinstance(arg, f.Var) and arg.name in read)
-            case _:
-                pass
 
 
 def _check(fn: f.Fn, owners: Owners, given: Given, borrowed: Borrowed, group_of: dict[str, int]) -> set[str]:
