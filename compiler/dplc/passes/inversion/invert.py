@@ -34,6 +34,7 @@ from dplc.narrow import expect_type
 from dplc.passes.inversion.equal_lengths import counts_of_lengths
 from dplc.passes.inversion.nests import with_nests
 from dplc.passes.inversion.own_additions import kept_at_own
+from dplc.passes.inversion.own_order import in_own_order
 from dplc.passes.inversion.scattered import MOST, Loop, Points, Read, Site, Unfit
 from dplc.passes.inversion.without_additions import without
 
@@ -106,6 +107,8 @@ class _Inverter:
 
     def sums(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """The sums in place of a Par, which is parted if it cannot be inverted as it is."""
+        if (turned := in_own_order(bind, par)) is not None:
+            return self.inverted(turned, expect_type(f.Par, turned.rhs)) or [turned]
         if scatters(par) and (made := self.whole(bind, par)) is not None:
             return made
         if len(par.outs) > 1 and (made := self.one_of_several(bind, par)) is not None:
