@@ -47,6 +47,20 @@ def grid(h: Hole) -> str:
     return f"{head} {wave}" if is_matrix(h) else f"{head} sum (map sum ({wave}))"
 
 
+@rule(2, lambda h: h.ty == FLOAT)
+def regression(h: Hole) -> str:
+    """Functions of rows times parameters, added up: its gradient adds what functions give to the parameters."""
+    n, m = h.writer.below(4) + 2, h.writer.below(3) + 2
+    (rows, columns), ty = sized(h, n, m)
+    loss, x, w, i, z = (h.fresh(stem) for stem in "gxwiz")
+    read = h.one(f"dot {x}[{i}] {w}", f"{w}[{i} * 7 % {columns}] * {x}[{i}, 0]", f"sum ({x}[{i}] * {w}) + {w}[0]")
+    value = h.one(f"exp (tanh {z})", f"softplus {z} - {x}[{i}, 1] * {z}", f"if {z} > 0.3 then sin {z} else {z} ** 2",
+                  f"sigmoid {z} * {h.apart(FLOAT, (i, INT), (z, FLOAT))}")  # fmt: skip
+    total = f"sum [for {i} < {rows} -> let {z} = {read} in {value}]"
+    data, start = h(array(array(FLOAT, m), n)), h(array(FLOAT, m))
+    return f"let {loss} ({x} : {ty}) ({w} : float[{columns}]) = {total} in {loss} {data} {start}"
+
+
 @rule(2, lambda h: is_vector(h) or h.ty == FLOAT)
 def line(h: Hole) -> str:
     """The same in one dimension, of which ends are read elsewhere or not at all."""
