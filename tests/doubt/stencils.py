@@ -260,6 +260,24 @@ def softened(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def partly_read(h: Hole) -> str:
+    """Weighted sums over some columns of an array that may be longer than what is read, as of attention by heads."""
+    n, d, more, few = (h.writer.below(most) + 1 for most in (5, 4, 3, 3))
+    (rows, *_), ty = sized(h, n, d)
+    longer = n + h.one(0, more)
+    _, wider = sized(h, longer, few + more)
+    go, q, v, p, i, j, c = (h.fresh(stem) for stem in ("go", "q", "v", "p", "i", "j", "c"))
+    score = f"{q}[{i}, 0] * {q}[{j}, {d - 1}] + {h.apart(FLOAT, (i, INT), (j, INT))}"
+    scores = h.one(score, f"if {j} <= {i} then {score} else -inf")
+    weights = h.one("softmax ", "exp ") + f"[for {j} < {rows} -> {scores}]"
+    cell = f"sum [for {j} < {rows} -> {p}[{j}] * {v}[{j}, {c}{h.one('', f' + {more}')}]]"
+    point = f"let {p} = {weights} in [for {c} < {few} -> {cell}]"
+    head = f"let {go} ({q} : {ty}) ({v} : {wider}) = [for {i} < {rows} -> {point}] in"
+    given = h(array(array(FLOAT, d), n)), h(array(array(FLOAT, few + more), longer))
+    return f"{head} sum (map sum ({go} {given[0]} {given[1]}))"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def partly_made(h: Hole) -> str:
     """Of data with more constructors than the program makes, or makes none of."""
     few = h.writer.below(4)

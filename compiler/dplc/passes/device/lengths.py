@@ -53,11 +53,15 @@ class Lengths:
         found = [self.inside(array, k) for k in range(rank_of(array.ty))]
         return tuple([dim for dim in found if dim is not None]) if None not in found else ()
 
-    def added(self, names: set[str]) -> tuple[Dim, ...]:
-        """The dimensions of an array that is known by these names, by what is added to it; none if unknown."""
-        for bind in every(self.body):
+    def added(self, names: set[str], body: f.Block | None = None) -> tuple[Dim, ...]:
+        """The dimensions of an array that is known by these names, by what is added to it; none if unknown, or if
+        branches tell others."""
+        for bind in every(body or self.body):
             found: tuple[Dim | None, ...] = ()
             match bind.rhs:
+                case f.If(_, then, other):
+                    if len({told for arm in (then, other) if (told := self.added(names, arm))}) > 1:
+                        return ()
                 case f.Op(op, (f.Var(name), *rest)) as add if name in names and OPS[op].accumulates:
                     found = tuple(map(self.outside, rest[1 : 1 + add.attr("rank")]))
                 case f.Op(op, (f.Var(name), *_)) if name in names and OPS[op].cubic:
