@@ -47,6 +47,7 @@ from dplc.passes.parallel.other_rows import other_rows
 from dplc.passes.parallel.scatters import scatters
 from dplc.passes.parallel.solid import Solid, without_questions
 from dplc.passes.simplify.fold import zero_of
+from dplc.passes.simplify.hoist_dims import hoist_dims
 
 
 def parallel(program: f.Program) -> f.Program:
@@ -65,7 +66,14 @@ class _Program:
         if not any(loops(fn.body)):
             return fn
         body = added_directly(_Fn(self, fn).body(), self.supply)
-        return copied_rows(with_body(fn, checked_before(self.supply, body)), self.supply)
+        fn = copied_rows(with_body(fn, checked_before(self.supply, body)), self.supply)
+        return hoist_dims(fn, self.supply) if any(map(reads_lengths, every(fn.body))) else fn
+
+
+def reads_lengths(bind: f.Bind) -> bool:
+    """True for points that read a length, as that of a row: all rows have that of the matrix."""
+    read = every(bind.rhs.body) if isinstance(bind.rhs, f.Par) else ()
+    return any(isinstance(one.rhs, f.Op) and one.rhs.op == "dim" for one in read)
 
 
 def loops(block: f.Block) -> Iterator[bool]:
