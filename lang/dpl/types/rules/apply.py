@@ -16,6 +16,7 @@ from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.messages.parts import Why, at_the_margin, negated, phrase, printer
 from dpl.types.rules.annotations import unknowns
+from dpl.types.rules.asked_sizes import asked
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.shaped import agreeing, together
 from dpl.types.solve import sizes
@@ -212,10 +213,12 @@ def arguments(
             elif type(prune(arrows[i].arg)) is Meta and isinstance(args[i].value, tree.Record):
                 ranks[i] = 1
                 ranks.update({0: 0} if gradient and not isinstance(args[0].value, tree.Fun) else {})
-        for i in sorted(batch, key=ranks.__getitem__):
+        order = sorted(batch, key=ranks.__getitem__)
+        for i in order:
             what = f"argument {i + 1} of `{name}`" if name else f"argument {i + 1}"
             if gradient and i == 0:
-                terms[i] = differentiated(cx, args[i], arrows[i].arg, name, head)
+                terms[i], f = differentiated(cx, args[i], arrows[i].arg, name, head)
+                terms |= {j: asked(cx, terms[j], arrows[j].arg, f, arrows[i].arg) for j in order[: order.index(i)]}
             else:
                 ways = partial(_other_ways, cx, args, i, arrows, t, name)
                 terms[i] = args[i].check(cx, arrows[i].arg, Why(what, head, help=ways))
@@ -270,8 +273,8 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
     return arrow
 
 
-def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -> term.Term:
-    """Checks the function given to `grad`: its result must be one float."""
+def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -> tuple[term.Term, Type]:
+    """Checks the function given to `grad`: its result must be one float.  The second result is its own type."""
     if isinstance(arg.value, tree.Var) and arg.value.name == name:  # `grad grad f x`
         title = f"`{name}` takes functions of data with floats, and `{name}` is none"
         raise cx.fail("E0402", title, arg.value.span, helps=(f"the second derivative:  {name} ({name} f) x",))
@@ -297,7 +300,7 @@ def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -
         from dpl.types.rules.misplaced import hiding
 
         way = "".join(hiding(cx, arg.value.span.text)[0])
-    return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head, help=way))
+    return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head, help=way)), actual
 
 
 def by_arguments(f: tree.Expr | term.Term, t: ty.Fn, name: str) -> tuple[str, ...]:

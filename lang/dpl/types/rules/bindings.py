@@ -17,6 +17,7 @@ from dpl.syntax import tree
 from dpl.types.messages import recursion
 from dpl.types.messages.parts import Why, phrase, printer
 from dpl.types.rules.annotations import Flexible, resolve, unknowns
+from dpl.types.rules.asked_sizes import annotated, claimed
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.indentation import misleading
 from dpl.types.rules.lifting import simplify
@@ -27,7 +28,6 @@ from dpl.types.solve.meta import Meta, Type, prune
 from dpl.types.solve.scheme import Scheme, free, generalise, mono, unrelated
 from dpl.types.state.checks import learn
 from dpl.types.state.context import Context, rule
-from dpl.types.state.deferred import Deferred
 from dpl.types.state.env import Group, Value
 from dpl.types.state.scope import Frame
 
@@ -56,36 +56,20 @@ def lambdas(
     pattern, *rest = params
     t = hint.arg if hint else cx.solver.fresh()
     effect = cx.solver.effect()
-    param, inner = parameter(cx, pattern, t, flexible)
+    param, inner, asked = parameter(cx, pattern, t, flexible)
     claims, cx.claims = cx.claims, []
     with cx.allowing(effect, "fun", span):
         made, result = lambdas(cx, tuple(rest), body, annot, span, name, hint.result if hint else None, flexible)
     if inner is not None:
         arm = term.Arm(pattern.span, inner, None, made)
         made = term.Match(pattern.span, made.ty, term.Var(pattern.span, t, param), (arm,))
+    variable = term.Var(pattern.span, t, param)
     if claims:
-        made = claimed(cx, made, term.Var(pattern.span, t, param), claims)
+        made = claimed(cx, made, variable, claims)
+    if asked is not None:
+        made = annotated(cx, made, variable, pattern, asked)
     arrow = ty.Fn(t, effect, result)
     return term.Lam(span, arrow, param, made, name), arrow
-
-
-def claimed(cx: Context, body: term.Term, param: term.Term, claims: list) -> term.Term:
-    """`body`, preceded by a check that the sizes of a parameter equal the int parameters that they name."""
-    pairs = tuple(
-        (actual, expected, "the size of this argument is not the int that names it") for actual, expected in claims
-    )
-    check = Deferred(
-        param.span,
-        param.ty,
-        lambda zonk: term.Check(
-            param.span,
-            zonk.type(param.ty),
-            cx.unique("argument"),
-            zonk(param),
-            tuple((zonk(a), zonk(b), c) for a, b, c in pairs),
-        ),
-    )
-    return term.Let(param.span, body.ty, cx.unique("_"), (), check, body)
 
 
 def _body(cx: Context, body: tree.Expr, annot, expected, flexible: Flexible) -> tuple[term.Term, Type]:
@@ -96,28 +80,33 @@ def _body(cx: Context, body: tree.Expr, annot, expected, flexible: Flexible) -> 
     return cx.check(body, wanted, Why("the result", annot.span, "as annotated")), wanted
 
 
-def parameter(cx: Context, p: tree.Pattern, t: Type, flexible: Flexible) -> tuple[str, term.Pattern | None]:
-    """A parameter's core name, and the pattern to match it with; None if the parameter is just a name."""
-    span = p.span
+def parameter(
+    cx: Context, p: tree.Pattern, t: Type, flexible: Flexible
+) -> tuple[str, term.Pattern | None, Type | None]:
+    """A parameter's core name; the pattern to match it with, None if it is just a name; the annotation whose sizes are
+    to be checked, None if they are those of `t`."""
+    span, asked = p.span, None
     while isinstance(p, tree.PatAnnot):
-        cx.unify(t, resolve(cx, p.type, flexible), p.span, Why("this parameter", p.type.span, "as annotated"))
-        p = p.pattern
+        said = resolve(cx, p.type, flexible)
+        cx.solver.assumed.clear()
+        cx.unify(t, said, p.span, Why("this parameter", p.type.span, "as annotated"))
+        asked, p = said if cx.solver.assumed else asked, p.pattern
     match p:
         case tree.PatVar(_, name):
             core = cx.local(name, t, span)
             learn(cx, term.Var(span, t, core), t)
-            return core, None
+            return core, None, asked
         case tree.PatWild() | tree.PatTuple(_, ()):
             if isinstance(p, tree.PatTuple):
                 cx.unify(t, ty.UNIT, span, Why("this parameter"))
             core = cx.unique("_")
             learn(cx, term.Var(span, t, core), t)
-            return core, None
+            return core, None, asked
         case _:
             pass
     core = cx.unique("param")
     learn(cx, term.Var(span, t, core), t)
-    return core, bind_pattern(cx, p, t, flexible)
+    return core, bind_pattern(cx, p, t, flexible), asked
 
 
 # ---- let
