@@ -92,9 +92,9 @@ def nest(h: Hole) -> str:
     n, m = 8 + h.writer.below(3), 8 + h.writer.below(3)
     rows, weights = array(array(FLOAT, 2), n), array(FLOAT, m)
     a, w, i, j = h.named("a", rows), h.named("w", weights), h.named("i", INT), h.named("j", INT)
-    k, far = h.index(2), m + h.writer.below(2)
+    (k, column), far = (h.one("0", "1", f"{h.apart(INT)} % 2") for _ in range(2)), m + h.writer.below(2)
     inside = [f"{j[0]} < {n}", f"{j[0]} < {m}", h.one(f"{i[0]} <> {j[0]}", f"{i[0]} > {j[0]}", h.apart(BOOL, i, j))]
-    read = f"{w[0]}[{j[0]}] {h.one('*', '-')} tanh ({a[0]}[{i[0]}, {k}] - {a[0]}[{j[0]}, {h.index(2)}])"
+    read = f"{w[0]}[{j[0]}] {h.one('*', '-')} tanh ({a[0]}[{i[0]}, {k}] - {a[0]}[{j[0]}, {column}])"
     point = f"if {' && '.join(inside)} then {read} * {h.apart(FLOAT, i, j)} else {h.apart(FLOAT, i, j)}"
     total = f"sum [for {i[0]} < {n} -> sum [for {j[0]} < {far} -> {point}]]"
     return f"(let ({a[0]}, {w[0]}) = ({h(rows)}, {h(weights)}) in {total})"

@@ -191,4 +191,4 @@ def held_array(h: Hole) -> str:
     rest = f"let x = {xs[0]}[{i[0]} % {n}] + {before} in let {r[0]} = {go} (Some ({again}, {i[0]} - 1)) in"
     body = f"if {i[0]} <= 0 then {go} None else {rest} x * {after} + {xs[0]}[{(n - 1)}]"
     arms = f"match w with None -> {h()} | Some ({xs[0]}, {i[0]}) -> {body}"
-    return f"let rec {go} w = {arms} in {go} (Some ({h(xs[1])}, {h.count()}))"
+    return f"let rec {go} (w : ({xs[1]} * int) option) = {arms} in {go} (Some ({h(xs[1])}, {h.count()}))"
