@@ -47,7 +47,7 @@ from dplc.passes.parallel.other_rows import other_rows
 from dplc.passes.parallel.scatters import scatters
 from dplc.passes.parallel.solid import Solid, without_questions
 from dplc.passes.simplify.fold import zero_of
-from dplc.passes.simplify.hoist_dims import hoist_dims
+from dplc.passes.simplify.hoist_dims import hoist_lengths_of_rows
 
 
 def parallel(program: f.Program) -> f.Program:
@@ -67,7 +67,7 @@ class _Program:
             return fn
         body = added_directly(_Fn(self, fn).body(), self.supply)
         fn = copied_rows(with_body(fn, checked_before(self.supply, body)), self.supply)
-        return hoist_dims(fn, self.supply) if any(map(reads_lengths, every(fn.body))) else fn
+        return hoist_lengths_of_rows(fn, self.supply) if any(map(reads_lengths, every(fn.body))) else fn
 
 
 def reads_lengths(bind: f.Bind) -> bool:

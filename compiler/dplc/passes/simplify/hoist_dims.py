@@ -14,7 +14,7 @@ dimensions that it has.
 from __future__ import annotations
 
 from dplc.flat import term as f
-from dplc.flat.dims import Dims, dims_of
+from dplc.flat.dims import Dim, Dims, dims_of
 from dplc.flat.walk import BLOCKS, binders, changed, every, rebuild, unchanged, with_binds, with_body, with_rhs
 
 
@@ -39,6 +39,29 @@ def hoist_dims(fn: f.Fn, supply: f.Supply, dims: Dims | None = None) -> f.Fn:
         return fn
     body = _Hoister(wanted, same, supply).block(fn.body, fn.params)
     return with_body(fn, body)
+
+
+def hoist_lengths_of_rows(fn: f.Fn, supply: f.Supply) -> f.Fn:
+    """The lengths of rows are read of the arrays that have these, once for all.  This also holds when accumulators have
+    become null: these have no dimensions before something is added."""
+    return hoist_dims(fn, supply, _Rows(fn.body))
+
+
+class _Rows(Dims):
+    """The dimensions of rows are those of their arrays; others are their own."""
+
+    def __init__(self, body: f.Block) -> None:
+        self.read_from = {bind.vars[0].name: bind.rhs.args for bind in every(body)
+                          if isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"}  # fmt: skip
+
+    def of(self, array: f.Atom, k: int) -> Dim | None:
+        while isinstance(array, f.Var) and array.name in self.read_from:
+            array, *at = self.read_from[array.name]
+            k += len(at)
+        return (array, k) if isinstance(array, f.Var) else None
+
+    def equal(self, one: Dim | None, other: Dim | None) -> bool:
+        return False
 
 
 def dims_read(body: f.Block) -> list[tuple[f.Var, f.Var, int]]:
