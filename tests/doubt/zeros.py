@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from doubt.derivatives import shallow
 from doubt.scopes import BOOL, FLOAT, INT
 from doubt.writer import Hole, rule
 
@@ -21,7 +20,7 @@ def weighed(h: Hole) -> str:
     head = f"let {z} = sqrt (0.0 * {h(FLOAT)}) in"
     used = h.one(f"0.0 * {z}", f"0.0 * {z} * {z}", f"sin {z}")
     inner = f"if {h(BOOL)} then {used} else {h.one('0.3', h())}"
-    match h.writer.below(7):
+    match h.writer.below(6):
         case 0:
             body = f"if {h(BOOL)} then ({inner}) + {h()} else {h()}"
         case 1:
@@ -35,10 +34,6 @@ def weighed(h: Hole) -> str:
         case 4:
             list_ = f"List.fold (fun {s[0]} {y} -> if {h.apart(BOOL, s)} then {s[0]} + 0.0 * {y} else 0.9 * {s[0]})"
             body = f"{list_} {h()} [{h()}; {z}]"
-        case 5 if shallow(h):
-            x = h.named("x", FLOAT)
-            chosen = h.one(f"max ({used}) {x[0]}", f"if {x[0]} < {h()} then {used} else {x[0]}")
-            body = f"{h.one('grad', 'diff')} (fun {x[0]} -> ({chosen}) * {h.differentiated(FLOAT, x)}) {h()}"
         case _:
             body = f"max ({used}) ({inner})"
     return f"{head} {body}"

@@ -280,7 +280,7 @@ class Forward:
         self.block(inner, rhs.body)
         nexts = [part for r in rhs.body.results[:width] for part in self.parts(r)]
         worse = [k for k in carried if either([nexts[k]]) > self.env[(leaves[k][0].name, leaves[k][1])].zeros]
-        still = exact and all(end is None or end.exact for k in carried for end in (inits[k], nexts[k]))
+        still = exact and all(end is None or end.exact for k in carried for end in [nexts[k]])
         if worse and not doubtful:
             return carried, still  # the weakest
         if told and not still:

@@ -223,8 +223,7 @@ class Loop:
         self.collected(scope, inner, index)
         self.tape.backward(inner)
         nexts = {k: inner.get(node) for k, node in carried.items()}
-        ends = [*nexts.values(), *(exits[k] for k in carried)]
-        still = exact and all(end is None or end.exact for end in ends)
+        still = exact and all(end is None or end.exact for end in nexts.values())
         worse = not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts.values(), begin, strict=True))
         if worse or (told and not still):
             return doubtful or worse, still

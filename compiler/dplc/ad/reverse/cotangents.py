@@ -96,7 +96,7 @@ class Inner(Scope):
 
 class LoopScope(Inner):
     """The body of a loop: a cotangent from outside that it touches becomes state.  If that is a float that may be a
-    symbolic zero, and is told from a number before the loop, its contributions are counted."""
+    symbolic zero, its contributions are counted."""
 
     def __init__(self, parent: Scope, local: frozenset[str]) -> None:
         super().__init__(parent, local)
@@ -109,7 +109,7 @@ class LoopScope(Inner):
         self.state.append(var)
         if before is not None and before.zeros is not MAYBE_ZERO:
             return Part(var, before.zeros)
-        if f.is_float(var.ty) and (before is None or before.exact):
+        if f.is_float(var.ty):
             self.counts[node] = self.b.fresh("k", f.F64)
         return Part(var, MAYBE_ZERO, count=self.counts.get(node))
 

@@ -49,6 +49,8 @@ def scalar_part(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom:
     """The contribution of operand `i` of a scalar row: from its tangent `t` to the result's, or from the result's
     cotangent `t` to the operand's.  Both are the same expression.  A symbolic zero stays zero."""
     row = OPS[op.op]
+    if op.attr("absent"):
+        return t.atom
     assert row.scalar is not None and row.scalar.linear is not None
     rule = row.scalar.linear[i]
     assert rule is not None
@@ -58,8 +60,9 @@ def scalar_part(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom:
 
 
 def chooses(op: f.Op) -> bool:
-    """True for a row that chooses one of its operands."""
-    return OPS[op.op].derivative.chooses
+    """True for a row that chooses one of its operands.  A choice that only marks a symbolic zero (`signed`) is the
+    number beside the mark: this may be 0.0, which was taken for a symbolic zero, and have a derivative."""
+    return OPS[op.op].derivative.chooses and not op.attr("absent")
 
 
 def not_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None:
@@ -92,12 +95,9 @@ def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:
 
 
 def masked(b: Builder, t: Part, part: f.Atom) -> f.Atom:
-    """`part`, which is linear in `t`, but zero where `t` is a symbolic zero and `part` is NaN, as in 0.0 * inf.  Where
-    zeros are not told from numbers, `part` stays if it is not NaN, zero or not, so that its own derivative is also
-    correct at t = 0."""
-    if t.absent is None and t.count is None:
-        return guarded(b, absence(b, t), part)
-    return b.op("select", absence(b, t), World(b, NOWHERE).literal(0.0, part), part)
+    """`part`, which is linear in `t`, but zero where `t` is a symbolic zero and `part` is NaN, as in 0.0 * inf.  (Where
+    `part` is not NaN it stays, zero or not, so that its own derivative is also correct at t = 0.)"""
+    return guarded(b, absence(b, t), part)
 
 
 def guarded(b: Builder, absent: f.Atom, part: f.Atom) -> f.Var:
