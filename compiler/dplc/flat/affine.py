@@ -15,7 +15,6 @@ LARGEST, MOST = 1 << 32, 1 << 16  # of constants and of factors
 Sum = dict[object, int]  # terms and their factors; the constant is that of 1
 ONE = 1
 
-
 ASKED = 64  # facts, the latest ones: each branch in branches adds some, and each question goes through them
 
 
@@ -118,6 +117,13 @@ class Affine:
             case _:
                 return None
 
+    def difference(self, op: f.Op) -> Sum | None:
+        """The first less the second operand, of an operation on two whole numbers."""
+        if len(op.args) != 2 or op.args[0].ty != f.I64:
+            return None
+        left, right = map(self.sum, op.args)
+        return combined(left, right, -1)
+
     def sum(self, atom: f.Atom) -> Sum:
         if isinstance(atom, f.Const):
             return {ONE: atom.value} if isinstance(atom.value, int) else {}
@@ -179,6 +185,21 @@ def combined(a: Sum, b: Sum, factor: int) -> Sum:
     for term, n in b.items():
         made[term] = made.get(term, 0) + factor * n
     return {term: n for term, n in made.items() if n}
+
+
+def natural_where(comparison: str, difference: Sum) -> Sum | None:
+    """The sum that is 0 or greater where a comparison of two whole numbers of this difference holds; None for others
+    than those of order."""
+    sign = OPS[comparison].sign
+    if sign is None:
+        return None
+    factor, less = sign
+    return combined({ONE: -less} if less else {}, difference, factor)
+
+
+def below(total: Sum) -> Sum:
+    """The sum that is 0 or greater where this one is negative."""
+    return combined({ONE: -1}, total, -1)
 
 
 def short(total: Sum) -> Sum | None:

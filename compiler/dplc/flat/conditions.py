@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dplc.flat import term as f
-from dplc.flat.affine import ONE, Affine, Sum, combined
+from dplc.flat.affine import ONE, Affine, Sum, below, combined, natural_where
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import remade
 
 
@@ -57,26 +58,19 @@ class Conditions:
             case f.Op("or", parts) if not truth:
                 for part in parts:
                     self.assume(part, False)
-            case f.Op(name, (a, b)) if a.ty == f.I64:
-                self.compare(name, a, b, truth)
+            case f.Op() as op:
+                self.compare(op, truth)
             case _:
                 pass
 
     def decided(self, op: f.Op) -> bool | None:
         """The value of a comparison of whole numbers, if it is known."""
-        if len(op.args) != 2 or op.args[0].ty != f.I64 or not all(map(self.is_exact, op.args)):
+        difference = self.difference(op)
+        if difference is None:
             return None
-        left, right = map(self.affine.sum, op.args)
-        difference = combined(left, right, -1)
+        if (total := natural_where(op.op, difference)) is not None:
+            return self.is_natural(total)
         match op.op:
-            case "ge":
-                return self.is_natural(difference)
-            case "lt":
-                return negated(self.is_natural(difference))
-            case "le":
-                return self.is_natural(combined({}, difference, -1))
-            case "gt":
-                return negated(self.is_natural(combined({}, difference, -1)))
             case "eq":
                 return self.is_zero(difference)
             case "ne":
@@ -87,56 +81,49 @@ class Conditions:
     def equality(self, op: f.Op) -> tuple[str, int] | None:
         """For a comparison of whole numbers that only one value of an index decides: `eq` or `ne`, and what is added to
         the right operand.  i > 0 is i <> 0."""
-        sign, less = {"ge": (1, 0), "le": (-1, 0), "gt": (1, 1), "lt": (-1, 1)}.get(op.op, (0, 0))
-        if not sign or op.args[0].ty != f.I64 or not all(map(self.is_exact, op.args)):
+        difference, sign = self.difference(op), OPS[op.op].sign
+        if difference is None or sign is None:
             return None
-        left, right = map(self.affine.sum, op.args)
-        apart = combined({ONE: -less}, combined(left, right, -1), sign)
+        factor, less = sign
+        apart = combined({ONE: -less}, difference, factor)
         if self.affine.is_natural(combined({}, apart, -1)):  # true if this is 0
-            return "eq", sign * less
+            return "eq", factor * less
         if self.affine.is_natural(combined({ONE: 1}, apart, 1)):  # false if this is -1
-            return "ne", sign * (less - 1)
+            return "ne", factor * (less - 1)
         return None
 
     def is_natural(self, total: Sum) -> bool | None:
         """Whether a sum is 0 or greater, if it is known."""
         if self.affine.is_natural(total):
             return True
-        return False if self.affine.is_natural(combined({ONE: -1}, total, -1)) else None
+        return False if self.affine.is_natural(below(total)) else None
 
     def is_zero(self, total: Sum) -> bool | None:
         known = {self.is_natural(total), self.is_natural(combined({}, total, -1))}
         return False if False in known else None if None in known else True
 
-    def compare(self, name: str, a: f.Atom, b: f.Atom, truth: bool) -> None:
-        if not (self.is_exact(a) and self.is_exact(b)):
+    def compare(self, op: f.Op, truth: bool) -> None:
+        """Adds what a comparison of whole numbers says if it holds, or if it does not."""
+        difference = self.difference(op)
+        if difference is None:
             return
-        difference = combined(self.affine.sum(a), self.affine.sum(b), -1)
-        match name, truth:
-            case ("ge", True) | ("lt", False):
-                self.fact(difference)
-            case ("le", True) | ("gt", False):
-                self.fact(difference, -1)
-            case ("gt", True) | ("le", False):
-                self.fact(difference, less=1)
-            case ("lt", True) | ("ge", False):
-                self.fact(difference, -1, less=1)
-            case ("eq", True) | ("ne", False):
-                self.fact(difference)
-                self.fact(difference, -1)
-            case ("ne", True) | ("eq", False):
-                for sign in (1, -1):
-                    if self.affine.is_natural(combined({}, difference, sign)):
-                        self.fact(difference, sign, less=1)
-            case _:
-                pass
+        facts = self.affine.facts
+        if (total := natural_where(op.op, difference)) is not None:
+            facts.append(total if truth else below(total))
+        elif op.op in ("eq", "ne"):
+            for apart in (difference, combined({}, difference, -1)):
+                if truth is (op.op == "eq"):
+                    facts.append(apart)
+                elif self.affine.is_natural(apart):
+                    facts.append(combined({ONE: -1}, apart, 1))
 
-    def fact(self, total: Sum, sign: int = 1, less: int = 0) -> None:
-        """sign * total - less is 0 or greater."""
-        self.affine.facts.append(combined({ONE: -less} if less else {}, total, sign))
+    def difference(self, op: f.Op) -> Sum | None:
+        """The first less the second operand, of an operation on two whole numbers that are their sums."""
+        difference = self.affine.difference(op)
+        return difference if difference is not None and all(map(self.is_exact, op.args)) else None
 
     def is_exact(self, atom: f.Atom) -> bool:
-        """True if the number is its sum: of lengths, loops' indices and a loop's count, it cannot overflow."""
+        """True if a number is its sum: of lengths, loops' indices and a loop's count, it cannot overflow."""
         total = self.affine.sum(atom)
         if all(map(self.affine.is_small, total)) or (isinstance(atom, f.Var) and total == {atom.name: 1}):
             return True

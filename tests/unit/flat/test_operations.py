@@ -111,6 +111,7 @@ def test_columns_agree_with_each_other() -> None:
         assert not (row.light and row.cubic), row.name
         assert not row.finds or OPS[row.finds].keeps, row.name
         assert not row.keeps or (of.chooses and OPS[row.keeps].result((f.F64, f.F64), {}) == (f.BOOL,)), row.name
+        assert row.sign is None or row.sign[0] in (1, -1), row.name
         assert row.scalar is None or (row.elementwise and row.own == tuple(range(row.scalar.arity))), row.name
         assert not (row.pure and row.fails is Fails.CHECK), row.name
 

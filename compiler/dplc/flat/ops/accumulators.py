@@ -71,7 +71,7 @@ def accumulator(
     return Row(
         name, doc, scalar=None, elementwise=False, result=like_first, second=second, dims=dims,
         own=own, fresh=True, solid=solid, changes=accumulates, accumulates=accumulates, reduces=False,
-        reads=False, views=False, framed=False, spread=True, keeps="", finds="", fails=Fails.NEVER,
+        reads=False, views=False, framed=False, spread=True, keeps="", finds="", sign=None, fails=Fails.NEVER,
         effects=Effect.NONE, shared=False,
         cost=cost, cheap=False, quick=False, cubic=False, light=False, loops=accumulates, short=False,
         derivative=derivative,
@@ -82,7 +82,7 @@ ROWS = (
     Row("is_null", "x of type Arr or Data -> bool",
         scalar=None, elementwise=False, result=fixed(BOOL), second=None, dims=unknown, own=(), fresh=False,
         solid=perhaps_null, changes=False, accumulates=False, reduces=False, reads=False, views=False,
-        framed=False, spread=False, keeps="", finds="",
+        framed=False, spread=False, keeps="", finds="", sign=None,
         fails=Fails.NEVER, effects=Effect.NONE, shared=False,
         cost=free, cheap=True, quick=False, cubic=False, light=True, loops=False, short=False, derivative=ZERO),
     accumulator("acc_add", "a, b floats or arrays of floats, either null -> a + b",

@@ -30,7 +30,7 @@ def row(
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=solid, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, spread=False, keeps="", finds="",
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None,
         fails=fails, effects=effects, shared=shared,
         cost=cost, cheap=False, quick=False, cubic=False, light=light, loops=False, short=short,
         derivative=derivative,

@@ -143,6 +143,8 @@ class Row:
     spread       a team of threads shares the work of writing its elements (`machine/cuda/team.py`)
     keeps        it chooses one of two numbers: the comparison that is true where it chooses the first; else empty
     finds        it finds the place of an element: the operation that chooses this element of two; else empty
+    sign         (factor, less): of whole numbers a and b it is true where factor * (a - b) - less is 0 or greater; else
+                 None
 
     fails        when it ends the program with an error
     effects      what it changes besides its results, and reads besides its operands
@@ -181,6 +183,7 @@ class Row:
     spread: bool
     keeps: str
     finds: str
+    sign: tuple[int, int] | None
     fails: Fails
     effects: Effect
     shared: bool

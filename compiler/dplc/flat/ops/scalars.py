@@ -108,7 +108,7 @@ def scalar(name: str, result: Result, *, second: Second, cheap: bool, quick: boo
     return Row(
         name, primitive.doc, primitive, elementwise=True, result=result, second=second, dims=of_same_rank,
         own=tuple(range(primitive.arity)), fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, spread=False, keeps="", finds="",
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None,
         fails=Fails.NEVER if primitive.pure else Fails.ZERO, effects=Effect.NONE, shared=False,
         cost=each, cheap=cheap, quick=quick, cubic=False, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip
@@ -121,7 +121,7 @@ def conversion(
     return Row(
         name, doc, scalar=None, elementwise=True, result=converted, second=None, dims=dims,
         own=own, fresh=False, solid=perhaps_null, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, spread=False, keeps="", finds="", fails=Fails.NEVER,
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, fails=Fails.NEVER,
         effects=Effect.NONE, shared=False, cost=cost, cheap=cheap, quick=True, cubic=False, light=False,
         loops=True, short=False, derivative=derivative,
     )  # fmt: skip
@@ -137,6 +137,12 @@ def chosen(name: str, *, keeps: str) -> Row:
     """The one of two numbers for which the comparison `keeps` is true."""
     made = scalar(name, OF_FIRST, second=same_elements, cheap=True, quick=True, derivative=choice(name))
     return replace(made, keeps=keeps)
+
+
+def comparison(name: str, *, sign: tuple[int, int] | None) -> Row:
+    """Whether two numbers, or others, compare so."""
+    made = scalar(name, truth, second=None, cheap=True, quick=True, derivative=constant(name))
+    return replace(made, sign=sign)
 
 
 # ---- the rows -------------------------------------------------------------------------------------------------------
@@ -158,8 +164,14 @@ PARTICULAR = (
     scalar("relu", OF_FIRST, second=None, cheap=False, quick=True, derivative=choice("relu")),
     scalar("select", OF_SECOND, second=None, cheap=True, quick=True,
            derivative=algebraic("select", bilinear=(), sums=(), curved=(), chooses=True, multiplies=False)),
+    comparison("eq", sign=None),
+    comparison("ne", sign=None),
+    comparison("lt", sign=(-1, 1)),
+    comparison("le", sign=(-1, 0)),
+    comparison("gt", sign=(1, 1)),
+    comparison("ge", sign=(1, 0)),
     *(scalar(name, truth, second=None, cheap=True, quick=True, derivative=constant(name))
-      for name in ("eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or")),
+      for name in ("not", "and", "or")),
     *(scalar(name, OF_FIRST, second=None, cheap=True, quick=True, derivative=constant(name))
       for name in ("bit_and", "bit_or", "bit_xor", "shift_left", "shift_right")),
     # only occurs in derivative rules, which emit it as a cast

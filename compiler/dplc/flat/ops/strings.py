@@ -12,7 +12,7 @@ def row(name: str, doc: str, *, result: Result, own: tuple[int, ...], fails: Fai
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, spread=False, keeps="", finds="",
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None,
         fails=fails, effects=effects, shared=False,
         cost=one, cheap=False, quick=False, cubic=False, light=False, loops=False, short=False,
         derivative=NONE,

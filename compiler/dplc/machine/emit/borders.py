@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.affine import ONE, Affine, Sum, combined
+from dplc.flat.affine import ONE, Affine, Sum, combined, natural_where
 from dplc.flat.build import integer
 from dplc.flat.dims import dims_of
 from dplc.flat.walk import every, rebuild, unchanged, with_binds, with_rhs
@@ -110,23 +110,14 @@ class _Middle:
 
     def truth(self, op: f.Op) -> f.Atom | None:
         """What a condition is between the borders."""
-        if len(op.args) != 2 or op.args[0].ty != f.I64:
+        apart = self.affine.difference(op)
+        if apart is None:
             return fold(op, {})
-        left, right = map(self.affine.sum, op.args)
-        apart = combined(left, right, -1)
-        match op.op:
-            case "ge":
-                return self.natural(apart)
-            case "le":
-                return self.natural(combined({}, apart, -1))
-            case "gt":
-                return self.natural(combined(apart, {ONE: 1}, -1))
-            case "lt":
-                return self.natural(combined({ONE: -1}, apart, -1))
-            case "eq" | "ne" as name if self.is_apart(apart):
-                return f.Const(name == "ne", f.BOOL)
-            case _:
-                return None
+        if (total := natural_where(op.op, apart)) is not None:
+            return self.natural(total)
+        if op.op in ("eq", "ne") and self.is_apart(apart):
+            return f.Const(op.op == "ne", f.BOOL)
+        return None
 
     def natural(self, total: Sum) -> f.Const | None:
         """Whether a sum is 0 or greater, if it is an index and a number at a border: it changes its sign there."""

@@ -29,9 +29,10 @@ from dplc.flat.types import rank_of
 from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.lane_loops import with_loops
 from dplc.machine.emit.least_values import with_least_values
+from dplc.machine.emit.maths import COMPARISONS
 from dplc.machine.emit.row_sums import with_row_sums
 from dplc.machine.emit.rows import Row, in_pieces, with_fields
-from dplc.machine.emit.vectors import COMPARISONS, ROWS
+from dplc.machine.emit.vectors import ROWS
 from dplc.passes.simplify.fold import PRODUCTS
 from dplc.passes.simplify.purity import droppable
 

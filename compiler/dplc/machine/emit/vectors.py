@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dpl.prims import TABLE
 
+from dplc.machine.emit.maths import COMPARISONS
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Writer
 from dplc.machine.runtime.elementary import vector_lengths
 from dplc.passes.simplify.fold import PRODUCTS
 
 PLAIN = {"add": "fadd", "acc_add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 LOGIC = ("and", "or", "not")
 INTRINSICS = {name: row.llvm for name, row in TABLE.items() if row.llvm.startswith("llvm.")}
 ROWS = frozenset((*PLAIN, *COMPARISONS, *LOGIC, *INTRINSICS, "neg", "max", "min", "relu", "select", "clip", "sign",

@@ -14,6 +14,7 @@ from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, every, supply_for, with_binds, with_body, with_inner
 
 ENDLESS = integer((1 << 63) - 1)
@@ -127,20 +128,11 @@ def counter_of(loop: f.While) -> Counter | None:
 
 def tested(compare: str, holds: bool, turned: bool, limit: f.Atom) -> Test | None:
     """What a comparison with a limit asks, if it is to hold or not; `turned`: the limit stands first."""
-    match compare:
-        case "lt":
-            up, strict = True, True
-        case "le":
-            up, strict = True, False
-        case "gt":
-            up, strict = False, True
-        case "ge":
-            up, strict = False, False
-        case "eq" | "ne" if (compare == "ne") == holds:
-            return Test(limit, True, True, unequal=True)
-        case _:
-            return None
-    return Test(limit, up == (holds != turned), strict == holds)
+    sign = OPS[compare].sign
+    if sign is not None:
+        factor, less = sign
+        return Test(limit, (factor < 0) == (holds != turned), (less == 1) == holds)
+    return Test(limit, True, True, unequal=True) if compare == ("ne" if holds else "eq") else None
 
 
 def counts(block: f.Block, atom: f.Atom, var: f.Atom, up: bool) -> bool:
