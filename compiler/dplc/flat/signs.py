@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from math import copysign
 
 from dplc.flat import term as f
+from dplc.flat.ops.table import OPS
 
 
 def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
@@ -19,18 +20,5 @@ def zeros_positive(x: f.Atom, defs: Mapping[str, f.Rhs]) -> bool:
     right-hand sides that bind a single variable."""
     if isinstance(x, f.Const):
         return not isinstance(x.value, float) or copysign(1.0, x.value) > 0.0 or x.value != 0.0
-    match defs.get(x.name):
-        case f.Op("sum" | "dot" | "matmul"):  # they begin with 0.0
-            return True
-        case f.Op("add", (a, b)):
-            return zeros_positive(b, defs) or zeros_positive(a, defs)
-        case f.Op("acc_add", (a, b)):  # either may be null, or 0.0 that is not added
-            return zeros_positive(a, defs) and zeros_positive(b, defs)
-        case f.Op("fill", (_, a)):
-            return zeros_positive(a, defs)
-        case f.Op("acc_index" | "acc_zeros" | "copy" | "transpose" | "reshape" | "slice" | "index", (a, *_)):
-            return zeros_positive(a, defs)
-        case f.Op("matmul_acc", (c, *_)):  # products are sums that begin with 0.0
-            return zeros_positive(c, defs)
-        case _:
-            return False
+    made = defs.get(x.name)
+    return isinstance(made, f.Op) and OPS[made.op].positive(made, lambda operand: zeros_positive(operand, defs))

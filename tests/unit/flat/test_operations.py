@@ -45,25 +45,33 @@ WRITTEN_BY_NAME = {
 """The files that go through operations, or other things of such names, one by one."""
 
 
-def words(node: ast.expr | None) -> set[str]:
-    """The operations that a collection lists, as elements or keys."""
+def words(node: ast.AST | None) -> set[str]:
+    """The operations that a collection lists, as elements or keys, or a pattern as alternatives."""
     found: set[str] = set()
     for part in ast.walk(node) if node is not None else ():
         items = part.elts if isinstance(part, ast.Set | ast.List | ast.Tuple) else ()
         items = part.keys if isinstance(part, ast.Dict) else items
+        if isinstance(part, ast.MatchOr):
+            items = [one.value for one in part.patterns if isinstance(one, ast.MatchValue)]
         found |= {str(item.value) for item in items if isinstance(item, ast.Constant) and item.value in OPS}
     return found
 
 
 def lists(file: Path) -> list[set[str]]:
-    """The collections of operations that a module keeps, and those of more than two that it asks on the way."""
+    """The collections of operations that a module keeps, those of more than two that it asks on the way, and patterns of
+    more than four."""
     text = file.read_text(encoding="utf-8")
     if len(OPS.keys() & set(re.findall(r'"(\w+)"', text))) < 2:
         return []
     tree = ast.parse(text)
     kept = [words(one.value) for one in tree.body if isinstance(one, ast.Assign | ast.AnnAssign)]
     asked = [words(one.comparators[0]) for one in ast.walk(tree) if isinstance(one, ast.Compare)]
-    return [found for found in kept if len(found) > 1] + [found for found in asked if len(found) > 2]
+    matched = [words(one) for one in ast.walk(tree) if isinstance(one, ast.MatchOr)]
+    return [
+        *(found for found in kept if len(found) > 1),
+        *(found for found in asked if len(found) > 2),
+        *(found for found in matched if len(found) > 4),
+    ]
 
 
 def test_no_other_file_lists_operations() -> None:

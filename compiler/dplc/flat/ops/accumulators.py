@@ -15,7 +15,9 @@ from dplc.flat.ops.columns import (
     linear,
     perhaps_null,
     same_type,
+    signed_as,
     unknown,
+    unknown_sign,
 )
 from dplc.flat.ops.row import (
     Attrs,
@@ -71,8 +73,8 @@ def accumulator(
     return Row(
         name, doc, scalar=None, elementwise=False, result=like_first, second=second, dims=dims,
         own=own, fresh=True, solid=solid, changes=accumulates, accumulates=accumulates, reduces=False,
-        reads=False, views=False, framed=False, spread=True, keeps="", finds="", sign=None, fails=Fails.NEVER,
-        effects=Effect.NONE, shared=False,
+        reads=False, views=False, framed=False, spread=True, keeps="", finds="", sign=None, positive=unknown_sign,
+        fails=Fails.NEVER, effects=Effect.NONE, shared=False,
         cost=cost, cheap=False, quick=False, cubic=False, light=False, loops=accumulates, short=False,
         derivative=derivative,
     )  # fmt: skip
@@ -82,24 +84,28 @@ ROWS = (
     Row("is_null", "x of type Arr or Data -> bool",
         scalar=None, elementwise=False, result=fixed(BOOL), second=None, dims=unknown, own=(), fresh=False,
         solid=perhaps_null, changes=False, accumulates=False, reduces=False, reads=False, views=False,
-        framed=False, spread=False, keeps="", finds="", sign=None,
+        framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
         fails=Fails.NEVER, effects=Effect.NONE, shared=False,
         cost=free, cheap=True, quick=False, cubic=False, light=True, loops=False, short=False, derivative=ZERO),
-    accumulator("acc_add", "a, b floats or arrays of floats, either null -> a + b",
-                second=same_type, dims=unknown, own=(0, 1), solid=lambda op, solid: any(map(solid, op.args)),
-                accumulates=False, cost=of_sum, derivative=added(0, 1)),
-    accumulator("acc_zeros", "a, d0 ... -> a; if it is null, zeros (0, null, tuples of them) of these dimensions",
-                second=None, dims=of_zeros, own=(0,), solid=always,
-                accumulates=False, cost=lambda m, op: m.made(op.args[0], op.args[1:]), derivative=linear(0)),
+    replace(accumulator(
+        "acc_add", "a, b floats or arrays of floats, either null -> a + b",
+        second=same_type, dims=unknown, own=(0, 1), solid=lambda op, solid: any(map(solid, op.args)),
+        accumulates=False, cost=of_sum, derivative=added(0, 1)),
+        positive=lambda op, positive: all(map(positive, op.args))),  # if one is null, the result is the other
+    signed_as(0, accumulator(
+        "acc_zeros", "a, d0 ... -> a; if it is null, zeros (0, null, tuples of them) of these dimensions",
+        second=None, dims=of_zeros, own=(0,), solid=always,
+        accumulates=False, cost=lambda m, op: m.made(op.args[0], op.args[1:]), derivative=linear(0))),
     accumulator("acc_extend", "a of rank 1, n -> a, and zeros after it, n elements in all",
                 second=None, dims=lambda of, op, rank, k: op.args[1], own=(0,), solid=always,
                 accumulates=False, cost=free, derivative=NONE),
-    accumulator("acc_index",
-                "a (null or array of floats), v (scalar or array of floats, null too), d0 ... d(k-1), i ... ->"
-                " a with v added there; attr rank = k says how many d",
-                second=part_of_first, dims=of_indexed, own=(0,),
-                solid=lambda op, solid: not isinstance(op.args[1].ty, Arr) or solid(op.args[0]),
-                accumulates=True, cost=of_part, derivative=linear(0, 1)),
+    signed_as(0, accumulator(
+        "acc_index",
+        "a (null or array of floats), v (scalar or array of floats, null too), d0 ... d(k-1), i ... ->"
+        " a with v added there; attr rank = k says how many d",
+        second=part_of_first, dims=of_indexed, own=(0,),
+        solid=lambda op, solid: not isinstance(op.args[1].ty, Arr) or solid(op.args[0]),
+        accumulates=True, cost=of_part, derivative=linear(0, 1))),
     replace(accumulator(
         "acc_slice", "a (null), v (null), d0 ... d(k-1), lo; attr rank -> a with v added from row lo",
         second=None, dims=unknown, own=(0, 1), solid=perhaps_null,

@@ -55,6 +55,13 @@ def perhaps_null(op: Op, solid: Callable[[Atom], bool]) -> bool:
     return False
 
 
+# ---- whether a result has -0.0 --------------------------------------------------------------------------------------
+
+
+def unknown_sign(op: Op, positive: Callable[[Atom], bool]) -> bool:
+    return False
+
+
 # ---- costs ----------------------------------------------------------------------------------------------------------
 
 
@@ -91,7 +98,7 @@ def reading(row: Row) -> Row:
 
 def view(row: Row) -> Row:
     """An operation whose result is a part of its first operand."""
-    return replace(row, views=True)
+    return signed_as(0, replace(row, views=True))
 
 
 def framed(row: Row) -> Row:
@@ -102,6 +109,16 @@ def framed(row: Row) -> Row:
 def spread(row: Row) -> Row:
     """An operation whose elements a team of threads can write together."""
     return replace(row, spread=True)
+
+
+def summing(row: Row) -> Row:
+    """An operation that adds to 0.0, so its result is never -0.0."""
+    return replace(row, positive=always)
+
+
+def signed_as(operand: int, row: Row) -> Row:
+    """An operation whose numbers are those of an operand, or sums of these and others: -0.0 only where that has it."""
+    return replace(row, positive=lambda op, positive: positive(op.args[operand]))
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from dplc.flat.ops.columns import (
     perhaps_null,
     reading,
     unknown,
+    unknown_sign,
 )
 from dplc.flat.ops.row import Attrs, Cost, Derivative, Effect, Fails, Result, Row, Solid, Types
 from dplc.flat.term import BOOL, F64, I64, STR, Arr, Num, Ref
@@ -30,7 +31,7 @@ def row(
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=solid, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None,
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
         fails=fails, effects=effects, shared=shared,
         cost=cost, cheap=False, quick=False, cubic=False, light=light, loops=False, short=short,
         derivative=derivative,

@@ -117,6 +117,7 @@ Result = Callable[[Types, Attrs], Types | None]
 Second = Callable[[Types, Attrs], Type] | None
 Dims = Callable[[DimOf, Op, int, int], Dim | None]
 Solid = Callable[[Op, Callable[[Atom], bool]], bool]
+Positive = Solid
 Cost = Callable[[Measure, Op], Atom | int]
 
 
@@ -145,6 +146,7 @@ class Row:
     finds        it finds the place of an element: the operation that chooses this element of two; else empty
     sign         (factor, less): of whole numbers a and b it is true where factor * (a - b) - less is 0 or greater; else
                  None
+    positive     (operation, test if no number in an atom is -0.0) -> true if none in its result is
 
     fails        when it ends the program with an error
     effects      what it changes besides its results, and reads besides its operands
@@ -184,6 +186,7 @@ class Row:
     keeps: str
     finds: str
     sign: tuple[int, int] | None
+    positive: Positive
     fails: Fails
     effects: Effect
     shared: bool

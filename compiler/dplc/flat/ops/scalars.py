@@ -16,6 +16,7 @@ from dplc.flat.ops.columns import (
     of_first,
     perhaps_null,
     unknown,
+    unknown_sign,
 )
 from dplc.flat.ops.row import Attrs, Cost, Derivative, Dim, DimOf, Dims, Effect, Fails, Result, Row, Rule, Second, Types
 from dplc.flat.term import BOOL, Const, Num, Op, Type, Var
@@ -108,7 +109,7 @@ def scalar(name: str, result: Result, *, second: Second, cheap: bool, quick: boo
     return Row(
         name, primitive.doc, primitive, elementwise=True, result=result, second=second, dims=of_same_rank,
         own=tuple(range(primitive.arity)), fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None,
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
         fails=Fails.NEVER if primitive.pure else Fails.ZERO, effects=Effect.NONE, shared=False,
         cost=each, cheap=cheap, quick=quick, cubic=False, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip
@@ -121,9 +122,9 @@ def conversion(
     return Row(
         name, doc, scalar=None, elementwise=True, result=converted, second=None, dims=dims,
         own=own, fresh=False, solid=perhaps_null, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, fails=Fails.NEVER,
-        effects=Effect.NONE, shared=False, cost=cost, cheap=cheap, quick=True, cubic=False, light=False,
-        loops=True, short=False, derivative=derivative,
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
+        fails=Fails.NEVER, effects=Effect.NONE, shared=False,
+        cost=cost, cheap=cheap, quick=True, cubic=False, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip
 
 
@@ -148,7 +149,8 @@ def comparison(name: str, *, sign: tuple[int, int] | None) -> Row:
 # ---- the rows -------------------------------------------------------------------------------------------------------
 
 PARTICULAR = (
-    scalar("add", OF_FIRST, second=same_elements, cheap=True, quick=True, derivative=total("add")),
+    replace(scalar("add", OF_FIRST, second=same_elements, cheap=True, quick=True, derivative=total("add")),
+            positive=lambda op, positive: any(map(positive, op.args))),
     scalar("sub", OF_FIRST, second=same_elements, cheap=True, quick=True, derivative=total("sub")),
     scalar("neg", OF_FIRST, second=None, cheap=True, quick=True, derivative=total("neg")),
     scalar("mul", OF_FIRST, second=same_elements, cheap=True, quick=True,

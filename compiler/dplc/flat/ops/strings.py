@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dplc.flat.ops.columns import NONE, always, fixed, nothing, one, unknown
+from dplc.flat.ops.columns import NONE, always, fixed, nothing, one, unknown, unknown_sign
 from dplc.flat.ops.row import Effect, Fails, Result, Row
 from dplc.flat.term import BOOL, F64, I64, STR, Arr, Num
 
@@ -12,7 +12,7 @@ def row(name: str, doc: str, *, result: Result, own: tuple[int, ...], fails: Fai
     return Row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
-        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None,
+        reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
         fails=fails, effects=effects, shared=False,
         cost=one, cheap=False, quick=False, cubic=False, light=False, loops=False, short=False,
         derivative=NONE,
