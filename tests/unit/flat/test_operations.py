@@ -58,8 +58,8 @@ def words(node: ast.AST | None) -> set[str]:
 
 
 def lists(file: Path) -> list[set[str]]:
-    """The collections of operations that a module keeps, those of more than two that it asks on the way, and patterns of
-    more than four."""
+    """The collections of operations that a module keeps, those of more than two that it asks on the way, and patterns
+    of more than four."""
     text = file.read_text(encoding="utf-8")
     if len(OPS.keys() & set(re.findall(r'"(\w+)"', text))) < 2:
         return []
