@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE, Span
@@ -203,6 +204,11 @@ class Builder:
         """New variables in the form of a value: the value made of them, and the variables."""
         vars_ = tuple([self.var(hint, leaf.ty) for leaf in leaves(value)])
         return like(value, iter(vars_)), vars_
+
+
+def all_hold(b: Builder, tests: Sequence[f.Atom]) -> f.Atom:
+    """True if all of these tests do, at least one."""
+    return reduce(lambda both, test: b.op("and", (both, test)), tests)
 
 
 def product(b: Builder, factors: list[f.Atom]) -> f.Atom:

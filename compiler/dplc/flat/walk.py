@@ -332,6 +332,16 @@ def rhs_mentions(rhs: f.Rhs) -> Iterator[str]:
     return chain(names(atoms(rhs)), *map(mentions, blocks(rhs)))
 
 
+def needed(binds: Sequence[f.Bind], wanted: Iterable[str]) -> list[f.Bind]:
+    """The bindings on which variables depend, in order (a backward slice; Weiser 1981)."""
+    live, found = set(wanted), list[f.Bind]()
+    for bind in reversed(binds):
+        if not live.isdisjoint([var.name for var in bind.vars]):
+            found.append(bind)
+            live.update(rhs_mentions(bind.rhs))
+    return found[::-1]
+
+
 def used(block: f.Block) -> list[f.Atom]:
     """The atoms that a block and its inner blocks use, with repetitions."""
     found: list[f.Atom] = []

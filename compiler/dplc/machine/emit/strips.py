@@ -23,7 +23,7 @@ from dpl.prims import TABLE
 from dpl.prims.sums import BLOCK, FEW
 
 from dplc.flat import term as f
-from dplc.flat.walk import every, names, rhs_mentions
+from dplc.flat.walk import every, names, needed, rhs_mentions
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.interrupts import is_short
@@ -78,7 +78,7 @@ def _additions_last(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     kept = tuple(dict.fromkeys([*level.kept, *numbers]))
     first = tuple(level.first(kept))
     made = {var.name for bind in first for var in bind.vars}
-    functions = any(calls_functions(bind.rhs) for bind in needed(first, level.kept))
+    functions = any(calls_functions(bind.rhs) for bind in needed(first, names(level.kept)))
     if not level.kept or not functions or any(var.ty not in FLOATS or var.name not in made for var in kept):
         return None
     keeps = replace(par, space=par.space[-1:], body=f.Block(first, kept), outs=(f.Out("keep"),) * len(kept))
@@ -113,7 +113,7 @@ def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
         return None
     early = {id(bind) for bind in first if any(var.name in slow for var in bind.vars) or not bind.vars}
     results = tuple([x for x, out in zip(par.body.results, par.outs, strict=True) if not out.acc])
-    second = needed([bind for bind in binds if id(bind) not in early], results)
+    second = needed([bind for bind in binds if id(bind) not in early], names(results))
     used = {*names(results), *[name for bind in second for name in rhs_mentions(bind.rhs)]}
     kept = tuple([var for bind in binds if id(bind) in early for var in bind.vars if var.name in used])
     if any(var.ty not in FLOATS for var in kept):
@@ -121,16 +121,6 @@ def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
     body = f.Block(tuple(reversed(first)), (*kept, *adds.values()))
     outs = (*[f.Out("keep")] * len(kept), *[out for out in par.outs if out.acc])
     return Parts(f.Par(par.space[-1:], body, outs, par.span), kept, tuple(second))
-
-
-def needed(binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> list[f.Bind]:
-    """The bindings that results need."""
-    wanted, kept = set(names(tuple(results))), list[f.Bind]()
-    for bind in reversed(binds):
-        if any(var.name in wanted for var in bind.vars):
-            kept.append(bind)
-            wanted.update(rhs_mentions(bind.rhs))
-    return kept[::-1]
 
 
 def is_arithmetic(bind: f.Bind) -> bool:

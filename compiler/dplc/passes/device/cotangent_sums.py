@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, block_of
+from dplc.flat.build import Builder, all_hold, block_of
 from dplc.flat.copy import Copier
 from dplc.flat.types import rank_of
 from dplc.flat.walk import mentions, supply_for, with_binds, with_body, with_inner
@@ -87,8 +87,5 @@ def _sum(host: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
 def with_element(b: Builder, value: f.Var, op: f.Op, at: list[f.Var]) -> f.Var:
     """The value of a point, to which an operation adds a number if it is at the place of the point."""
     rank = len(at)
-    tests = [b.op("eq", pair) for pair in zip(at, op.args[2 + rank :], strict=True)]
-    here = tests[0]
-    for test in tests[1:]:
-        here = b.op("and", (here, test))
+    here = all_hold(b, [b.op("eq", pair) for pair in zip(at, op.args[2 + rank :], strict=True)])
     return b.op("select", (here, b.op("add", (value, op.args[1])), value))

@@ -21,10 +21,10 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.types import rank_of
-from dplc.flat.walk import mentions, rhs_mentions
+from dplc.flat.walk import mentions, names, needed, rhs_mentions
 from dplc.narrow import expect_type
 from dplc.passes.device.kernels import Devices
-from dplc.passes.device.scan_loops import Change, Places, Scan, Straight, needed_for
+from dplc.passes.device.scan_loops import Change, Places, Scan, Straight
 from dplc.passes.device.scan_tiles import Tiles
 from dplc.passes.device.tiled_scan import TiledScan, left_alone, unless
 from dplc.passes.simplify.purity import droppable
@@ -74,10 +74,10 @@ def writes_of(loop: f.For) -> Writes | None:
     uses = Counter(mentions(body))
     if (reads and not isinstance(update.args[1], f.Const)) or uses[state.name] != 1 + len(reads):
         return None
-    names = {change.state.name for change in changes}
-    if any(name in names for bind in rest for name in rhs_mentions(bind.rhs)):
+    others = {change.state.name for change in changes}
+    if any(name in others for bind in rest for name in rhs_mentions(bind.rhs)):
         return None
-    written = needed_for(update.args[1:], rest)
+    written = needed(rest, names(update.args[1:]))
     if any(state.name in rhs_mentions(bind.rhs) for bind in written):
         return None
     doubtful = tuple([init for name in straight.doubtful if isinstance(init := arrays[name], f.Var)])
@@ -154,7 +154,7 @@ class LastWrites:
         b, k = self.b, self.b.var("k", f.I64)
         with b.inside() as points:
             copier = Copier(self.tiles.supply, {self.scan.loop.index.name: self.step(b, k)})
-            b.binds += copier.binds(tuple(needed_for((self.writes.place,), self.scan.binds)))
+            b.binds += copier.binds(tuple(needed(self.scan.binds, names((self.writes.place,)))))
             place = copier.atom(self.writes.place)
             if not self.writes.update.attr("unchecked"):
                 b.effect("check_index", (place, length), after=0)
@@ -174,7 +174,7 @@ class LastWrites:
                 step = self.step(b, b.op("sub", (number, integer(1))))
                 copier = Copier(self.tiles.supply, {self.scan.loop.index.name: step})
                 wanted = row.args if len(at) > 1 else (writes.value,)
-                b.binds += copier.binds(tuple(needed_for(wanted, self.scan.binds)))
+                b.binds += copier.binds(tuple(needed(self.scan.binds, names(wanted))))
                 value = copier.atom(writes.value)
                 if len(at) > 1:
                     value = b.op("index", (*copier.operands(row.args), *at[1:]), unchecked=True)

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from dpl.node import node, replace
 
@@ -18,7 +18,7 @@ from dplc.flat.build import integer
 from dplc.flat.copy import Renamed
 from dplc.flat.dims import Dims
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import mentions, names, rhs_mentions
+from dplc.flat.walk import mentions, names, needed, rhs_mentions
 from dplc.passes.simplify.purity import droppable
 
 
@@ -203,16 +203,6 @@ def reading(bind: f.Bind, changes: dict[str, Change]) -> f.Bind:
             return bind
 
 
-def needed_for(atoms: Iterable[f.Atom], binds: Iterable[f.Bind]) -> list[f.Bind]:
-    """The bindings that values need."""
-    wanted, found = set(names(atoms)), list[f.Bind]()
-    for bind in reversed(list(binds)):
-        if any(var.name in wanted for var in bind.vars):
-            found.insert(0, bind)
-            wanted.update(rhs_mentions(bind.rhs))
-    return found
-
-
-def names_for(atom: f.Atom, binds: Iterable[f.Bind]) -> set[str]:
+def names_for(atom: f.Atom, binds: Sequence[f.Bind]) -> set[str]:
     """The variables that a value depends on."""
-    return {*names((atom,)), *(name for bind in needed_for((atom,), binds) for name in rhs_mentions(bind.rhs))}
+    return {*names((atom,)), *(name for bind in needed(binds, names((atom,))) for name in rhs_mentions(bind.rhs))}

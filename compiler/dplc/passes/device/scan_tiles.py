@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.types import elem_of, nothing
 
 SHIFT = 7
@@ -186,10 +186,8 @@ class _Chain:
         odd = b.op("eq", (b.op("bit_and", (number, integer(1))), integer(1)))
         *both, near = parts(b, self.moves, t)
         moved, least, most = (b.op("add", (number, b.op("select", (odd, both[k + 3], both[k])))) for k in range(3))
-        tests = (b.op("ne", (unit, ZERO)), near, within(b, start.ty, least, most))
-        fine = b.op("eq", (exponent, exponent_of(b, about)))
-        for test in tests:
-            fine = b.op("and", (fine, test))
+        tests = [b.op("ne", (unit, ZERO)), near, within(b, start.ty, least, most)]
+        fine = all_hold(b, [b.op("eq", (exponent, exponent_of(b, about))), *tests])
 
         def quick() -> f.Atom:
             total = b.op("mul", (b.op("cast", (moved,), to="f64"), unit))

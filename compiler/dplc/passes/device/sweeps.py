@@ -20,7 +20,17 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.types import nothing
-from dplc.flat.walk import every, rhs_mentions, supply_for, with_binds, with_blocks, with_body, with_inner, with_rhs
+from dplc.flat.walk import (
+    every,
+    needed,
+    rhs_mentions,
+    supply_for,
+    with_binds,
+    with_blocks,
+    with_body,
+    with_inner,
+    with_rhs,
+)
 from dplc.passes.device.array_sums import array_sums
 from dplc.passes.device.cotangent_sums import cotangent_sums
 from dplc.passes.device.kept_sums import KeptSums
@@ -115,7 +125,7 @@ class _Sweeps(Joiner):
             return [*done, bind]
         at, both, _, _ = found
         first, between = done[at], done[at + 1 :]
-        early = needed(between, both.rhs)
+        early = needed(between, rhs_mentions(both.rhs))
         whole = self.whole(both)
         if any(is_check(b) for b in between) or not all(map(self.movable, early)):
             return [*done, bind]
@@ -146,16 +156,6 @@ class _Sweeps(Joiner):
 def reads_data(par: f.Par) -> list[f.Var]:
     """The arrays that the points of a Par read at their own places."""
     return [array for array, _ in own_reads(par.body, tuple([index for index, _ in par.space]))]
-
-
-def needed(between: list[f.Bind], rhs: f.Rhs) -> list[f.Bind]:
-    """The bindings that a right-hand side needs of those before it."""
-    wanted, found = set(rhs_mentions(rhs)), list[f.Bind]()
-    for bind in reversed(between):
-        if any(var.name in wanted for var in bind.vars):
-            found.insert(0, bind)
-            wanted.update(rhs_mentions(bind.rhs))
-    return found
 
 
 def chosen(done: f.Var, bind: f.Bind, given: dict[str, f.Var]) -> f.Bind:

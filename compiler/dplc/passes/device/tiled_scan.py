@@ -11,8 +11,9 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.types import nothing
+from dplc.flat.walk import names, needed
 from dplc.passes.device.kernels import Devices
-from dplc.passes.device.scan_loops import Change, Scan, names_for, needed_for
+from dplc.passes.device.scan_loops import Change, Scan, names_for
 from dplc.passes.device.scan_tiles import Tiles
 
 
@@ -46,7 +47,7 @@ class TiledScan:
         scan, i = self.scan, self.b.var("i", f.I64)
         copier = Copier(self.tiles.supply, {scan.loop.index.name: i})
         terms = [number.term for number in scan.numbers]
-        binds = copier.binds(tuple(needed_for(terms, scan.binds)))
+        binds = copier.binds(tuple(needed(scan.binds, names(terms))))
         body = f.Block(binds, (f.Const(True, f.BOOL), *map(copier.atom, terms)))
         outs = (f.Out("done"), *[f.Out("keep") for _ in terms])
         return f.Par(((i, scan.loop.count),), body, outs, self.b.span)
@@ -64,7 +65,7 @@ class TiledScan:
         """An array after the loop, by the terms of each number, and those at which its tiles start."""
         b, scan, op = self.b, self.scan, change.op
         copier = Copier(self.tiles.supply, {scan.loop.index.name: integer(0)})
-        b.binds += copier.binds(tuple(needed_for(op.args[2:], scan.binds)))
+        b.binds += copier.binds(tuple(needed(scan.binds, names(op.args[2:]))))
         *length, first = map(copier.atom, op.args[2:])
         none, p = isinstance(change.init, f.Const), b.var("p", f.I64)
         before = b.op("acc_zeros", (change.init, *length)) if length and not none else change.init
@@ -95,7 +96,7 @@ class TiledScan:
                 known[number.after.name] = b.op(number.op, (state, b.op("index", (xs, step), unchecked=True)))
         ends = {number.after for number in scan.numbers}
         copier = Copier(self.tiles.supply, known)
-        b.binds += copier.binds(tuple(needed_for([change.value], [x for x in scan.binds if x.vars[0] not in ends])))
+        b.binds += copier.binds(tuple(needed([x for x in scan.binds if x.vars[0] not in ends], names([change.value]))))
         return copier.atom(change.value)
 
 

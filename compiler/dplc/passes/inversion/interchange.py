@@ -15,13 +15,12 @@ an array across its rows.  Where the sums have no points, nothing is added: the 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import reduce
 
 from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine
-from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.walk import bound_inside, names, rhs_mentions
 from dplc.narrow import expect_type
@@ -206,7 +205,7 @@ class _Interchange:
         if not counts:
             return [*before, f.Bind(variables, last.rhs)]
         b = Builder(supply)
-        some = reduce(lambda a, c: b.op("and", (a, c)), [b.op("gt", (count, integer(0))) for count in counts])
+        some = all_hold(b, [b.op("gt", (count, integer(0))) for count in counts])
         targets = [one.out.target for one in ones if one.out.target is not None]
         arms = f.Block(tuple(nest), last.vars), f.Block((), tuple(targets))
         return [*block_of(b.binds, ()).binds, f.Bind(variables, f.If(some, *arms))]

@@ -25,7 +25,7 @@ from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum
-from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
@@ -97,10 +97,7 @@ class _Inverter:
         if made is None:
             return None
         b = Builder(self.supply)
-        equal = [b.op("eq", (f.Var(name, f.I64), count)) for name, count in same.items()]
-        there = equal[0]
-        for other in equal[1:]:
-            there = b.op("and", (there, other))
+        there = all_hold(b, [b.op("eq", (f.Var(name, f.I64), count)) for name, count in same.items()])
         as_it_is = Copier(self.supply, {}).binds((bind,))
         arms = f.Block(tuple(made), one.vars), f.Block(as_it_is, as_it_is[0].vars)
         return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, f.If(there, *arms))]

@@ -20,7 +20,7 @@ from dplc.flat.affine import Affine
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, of_rank, rank_of
-from dplc.flat.walk import bound_inside, names, rhs_mentions
+from dplc.flat.walk import bound_inside, names, needed, rhs_mentions
 from dplc.passes.inversion.fission import Parts
 from dplc.passes.inversion.scattered import Unfit, is_in
 from dplc.passes.simplify.purity import droppable
@@ -214,7 +214,7 @@ class _Keeping:
         indices = [index for index, _ in space]
         values = {array: f.Var(self.supply.fresh("x"), elem_of(array.ty)) for array in kept.values()}
         binds = [f.Bind((x,), f.Op("index", (array, *indices), (("unchecked", True),))) for array, x in values.items()]
-        binds += self.needed()
+        binds += self.places_code()
         for number, place in enumerate(self.places):
             acc = accs[place.acc]
             after = f.Var(self.supply.fresh("c"), acc.ty)
@@ -229,16 +229,11 @@ class _Keeping:
         outs = tuple([par.outs[k] for k in chosen])
         return f.Bind(tuple([bind.vars[k] for k in chosen]), f.Par(space, body, outs, par.span))
 
-    def needed(self) -> list[f.Bind]:
+    def places_code(self) -> list[f.Bind]:
         """The code that computes the places."""
         wanted = {name for place in self.places for name in names(place.op.args[2:])}
         wanted.update(names([cond for place in self.places for cond, _ in place.guards]))
-        made: list[f.Bind] = []
-        for bind in reversed(self.code):
-            if wanted.isdisjoint([var.name for var in bind.vars]):
-                continue
-            if not isinstance(bind.rhs, f.Op) or not droppable(bind.rhs) or rank_of(bind.vars[0].ty):
-                raise Unfit
-            made.append(bind)
-            wanted.update(rhs_mentions(bind.rhs))
-        return made[::-1]
+        made = needed(self.code, wanted)
+        if any(not isinstance(bind.rhs, f.Op) or not droppable(bind.rhs) or rank_of(bind.vars[0].ty) for bind in made):
+            raise Unfit
+        return made

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import names, rhs_mentions, with_binds, with_inner
+from dplc.flat.walk import names, needed, rhs_mentions, with_binds, with_inner
 
 MOST = 6  # operations of an element
 
@@ -36,14 +36,9 @@ def elements(bind: f.Bind) -> dict[str, Element]:
 
 def little(body: f.Block, result: f.Atom) -> tuple[f.Bind, ...] | None:
     """The code of one result, if it is little arithmetic."""
-    wanted, code = set(names((result,))), list[f.Bind]()
-    for bind in reversed(body.binds):
-        if wanted.intersection([var.name for var in bind.vars]):
-            if not (isinstance(bind.rhs, f.Op) and (OPS[bind.rhs.op].quick or is_read(bind.rhs))):
-                return None
-            code.append(bind)
-            wanted.update(rhs_mentions(bind.rhs))
-    return tuple(code[::-1]) if len(code) <= MOST else None
+    code = needed(body.binds, names((result,)))
+    plain = all(isinstance(op := bind.rhs, f.Op) and (OPS[op.op].quick or is_read(op)) for bind in code)
+    return tuple(code) if plain and len(code) <= MOST else None
 
 
 def is_read(op: f.Op) -> bool:

@@ -25,12 +25,12 @@ from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, combined
-from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import bound_inside, names, rhs_mentions
+from dplc.flat.walk import bound_inside, mentions, names, needed, rhs_mentions
 from dplc.passes.inversion.scattered import Loop, Unfit, is_in
 from dplc.passes.simplify.purity import HERE, droppable
 
@@ -180,7 +180,7 @@ class _Stencil:
     def reads_deeper(self, atoms: tuple[f.Atom, ...], depth: int) -> bool:
         """True if what computes some values reads under more conditions than so many, or cannot be told."""
         try:
-            code = [bind for atom in atoms for bind in self.needed(atom)]
+            code = [bind for atom in atoms for bind in self.code_of(atom)]
         except Unfit:
             return True
         return any(self.depths[bind.vars[0].name] > depth and not is_cheap(bind, False) for bind in code)
@@ -344,15 +344,8 @@ class _Stencil:
 
     def again(self, copier: Copier, atoms: tuple[f.Atom, ...]) -> None:
         """Writes what computes some values, as it is."""
-        wanted = set(names(atoms))
-        binds: list[f.Bind] = []
-        for bind in reversed(self.code):
-            if wanted.intersection([var.name for var in bind.vars]) and bind.vars[0].name not in copier.atoms:
-                if not droppable(bind.rhs):
-                    raise Unfit
-                binds.insert(0, bind)
-                wanted.update(rhs_mentions(bind.rhs))
-        if not self.opaque.isdisjoint(wanted):
+        binds = self.needed([bind for bind in self.code if bind.vars[0].name not in copier.atoms], atoms)
+        if not all(droppable(bind.rhs) for bind in binds):
             raise Unfit
         self.b.binds += copier.binds(tuple(binds))
 
@@ -410,9 +403,7 @@ class _Stencil:
             inside.append(holds if truth else b.op("not", (holds,)))
         if not inside:
             return self.value(copier, site)
-        every = inside[0]
-        for other in inside[1:]:
-            every = b.op("and", (every, other))
+        every = all_hold(b, inside)
         with b.inside() as binds:
             value = self.value(copier, site)
         zero = f.Block((), (f.Const(0.0, value.ty),))
@@ -439,7 +430,7 @@ class _Stencil:
 
     def copy(self, copier: Copier, atom: f.Atom) -> None:
         """Writes what computes a value, for the point that is meant."""
-        for bind in self.needed(atom):
+        for bind in self.code_of(atom):
             if bind.vars[0].name not in copier.atoms:
                 self.straight(copier, (bind,))
 
@@ -457,24 +448,24 @@ class _Stencil:
 
     def size(self, site: Site) -> int:
         """How much its places compute.  Its conditions must not read: they are asked for points that are not there."""
-        conditions = [self.needed(cond) for cond, _ in site.guards]
+        conditions = [self.code_of(cond) for cond, _ in site.guards]
         if not all(is_cheap(bind, False) for binds in conditions for bind in binds):
             raise Unfit
-        return len(self.needed(site.value)) + sum(map(len, conditions))
+        return len(self.code_of(site.value)) + sum(map(len, conditions))
 
-    def needed(self, atom: f.Atom) -> list[f.Bind]:
+    def code_of(self, atom: f.Atom) -> list[f.Bind]:
         """The bindings that compute a value, in order."""
-        wanted = set(names((atom,)))
-        kept: list[f.Bind] = []
-        for bind in reversed(self.code):
-            if wanted.intersection([var.name for var in bind.vars]):
-                if not is_cheap(bind, True):
-                    raise Unfit
-                kept.append(bind)
-                wanted.update(rhs_mentions(bind.rhs))
-        if not self.opaque.isdisjoint(wanted):
+        code = self.needed(self.code, (atom,))
+        if not all(is_cheap(bind, True) for bind in code):
             raise Unfit
-        return kept[::-1]
+        return code
+
+    def needed(self, binds: list[f.Bind], atoms: tuple[f.Atom, ...]) -> list[f.Bind]:
+        """Those of the bindings that compute values, in order; these must need nothing that is not computed again."""
+        code = needed(binds, names(atoms))
+        if not self.opaque.isdisjoint(mentions(block_of([*code], atoms))):
+            raise Unfit
+        return code
 
 
 def is_cheap(bind: f.Bind, reads: bool) -> bool:

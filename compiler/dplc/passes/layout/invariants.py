@@ -20,7 +20,7 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier, Renamed
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import atoms, bound_inside, mentions, names
+from dplc.flat.walk import atoms, bound_inside, mentions, names, needed
 from dplc.passes.layout.strides import is_long
 from dplc.passes.simplify.purity import pure, takes_over
 
@@ -65,13 +65,14 @@ class _Invariants:
                 alone[bind.vars[0].name] = bind
         if not any(takes_long(bind.rhs) for bind in alone.values()):
             return body
+        moved = tuple(alone.values())
         rest = f.Block(tuple([bind for bind in body.binds if name_of(bind) not in alone]), body.results)
         used = set(mentions(rest))
         wanted = [bind for name, bind in alone.items() if name in used and isinstance(bind.vars[0].ty, f.Num)
-                  and any(takes_long(one.rhs) for one in needed_for([bind], alone))]  # fmt: skip
+                  and any(takes_long(one.rhs) for one in needed(moved, [name_of(bind)]))]  # fmt: skip
         if not wanted:
             return body
-        columns = self.columns(wanted, needed_for(wanted, alone), index, counts)
+        columns = self.columns(wanted, needed(moved, map(name_of, wanted)), index, counts)
         reads: list[f.Bind] = []
         atoms_: dict[str, f.Atom] = {}
         for bind, column in zip(wanted, columns, strict=True):
@@ -80,7 +81,7 @@ class _Invariants:
             reads.append(f.Bind((x,), f.Op("index", (column, index), (("unchecked", True),))))
             atoms_[bind.vars[0].name] = x
         still = [alone[name] for name in used if name in alone and name not in atoms_]
-        gone = alone.keys() - {name_of(bind) for bind in needed_for(still, alone)}
+        gone = alone.keys() - {name_of(bind) for bind in needed(moved, map(name_of, still))}
         binds = tuple([bind for bind in body.binds if name_of(bind) not in gone])
         left = Renamed(atoms_).block(f.Block(binds, body.results))
         return f.Block((*reads, *left.binds), left.results)
@@ -112,14 +113,3 @@ def is_moved(rhs: f.Rhs) -> bool:
 def takes_long(rhs: f.Rhs) -> bool:
     """True for what takes longer than a read."""
     return isinstance(rhs, f.Op) and not (OPS[rhs.op].cheap or OPS[rhs.op].light)
-
-
-def needed_for(wanted: list[f.Bind], alone: dict[str, f.Bind]) -> list[f.Bind]:
-    """These bindings and those that they depend on, in order."""
-    todo, found = list(wanted), dict[str, f.Bind]()
-    while todo:
-        bind = todo.pop()
-        if bind.vars[0].name not in found:
-            found[bind.vars[0].name] = bind
-            todo += [alone[name] for name in names(atoms(bind.rhs)) if name in alone]
-    return [bind for name, bind in alone.items() if name in found]

@@ -24,7 +24,7 @@ from typing import TypeVar
 from dpl.node import node, record, replace
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, Bundle, Value, block_of
+from dplc.flat.build import Builder, Bundle, Value, all_hold, block_of
 from dplc.flat.types import elem_of, nothing, rank_of
 from dplc.flat.walk import (
     blocks,
@@ -299,11 +299,7 @@ class _Walk:
 def whole(b: Builder, var: f.Var, parts: Parts) -> None:
     """Binds `var` to the array of tuples; it is null where all parts are."""
     assert isinstance(var.ty, f.Arr)
-    arrays = [array for array in parts.arrays if not is_null(array)]
-    tests = [b.op("is_null", (array,)) for array in arrays]
-    none = tests[0]
-    for test in tests[1:]:
-        none = b.op("and", (none, test))
+    none = all_hold(b, [b.op("is_null", (array,)) for array in parts.arrays if not is_null(array)])
     with b.inside() as binds:
         there = [array if is_null(array) else b.op("acc_zeros", (array, *parts.dims)) for array in parts.arrays]
         made = _elements(b, var.ty, there, parts.dims, ())

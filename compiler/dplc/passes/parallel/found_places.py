@@ -18,7 +18,7 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import every, names, rhs_mentions
+from dplc.flat.walk import every, names, needed
 from dplc.passes.simplify.purity import droppable
 
 MUCH = 32  # cheap operations on floats, or others that cost as much: the least for which vectors pay
@@ -51,16 +51,12 @@ def is_much(par: f.Par) -> bool:
 
 def indices(par: f.Par, found: Sequence[Found]) -> tuple[f.Bind, ...] | None:
     """What a point does to find these places; None if this may fail after the other checks."""
-    needed, binds = set(names([one.index for one in found])), list[f.Bind]()
-    late = {id(one.read) for one in found}
-    for bind in reversed(par.body.binds):
-        if any(var.name in needed for var in bind.vars):
-            reads = isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"
-            if id(bind.rhs) in late or not (reads or droppable(bind.rhs)):
-                return None
-            binds.append(bind)
-            needed.update(rhs_mentions(bind.rhs))
-    return tuple(reversed(binds))
+    code, late = needed(par.body.binds, names([one.index for one in found])), {id(one.read) for one in found}
+
+    def is_first(rhs: f.Rhs) -> bool:
+        return id(rhs) not in late and ((isinstance(rhs, f.Op) and rhs.op == "index") or droppable(rhs))
+
+    return tuple(code) if all(is_first(bind.rhs) for bind in code) else None
 
 
 def outside(b: Builder, par: f.Par, found: Sequence[Found], finds: tuple[f.Bind, ...]) -> f.Var:

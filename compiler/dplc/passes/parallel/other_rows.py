@@ -22,7 +22,7 @@ from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
 from dplc.flat.types import rank_of
-from dplc.flat.walk import every, mentions, names, rhs_mentions, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import every, mentions, names, needed, rhs_mentions, with_binds, with_blocks, with_rhs
 from dplc.narrow import expect_type
 from dplc.passes.parallel.forwards import upwards
 from dplc.passes.simplify.purity import droppable
@@ -144,14 +144,14 @@ class _Rows:
             assert isinstance(read.rhs, f.Op)
             place = read.rhs.args[-1]
             counting = upwards(loop, self.affine)  # so that what lies side by side is read so
-            needed = self.needed(counting, place)
-            if needed is None:
+            code = self.code_of(counting, place)
+            if code is None:
                 return loop
-            if counting.index.name not in mentions(f.Block(tuple(needed), (place,))):
+            if counting.index.name not in mentions(f.Block(tuple(code), (place,))):
                 counting = loop
             copier = Copier(self.supply, {})
             index = copier.var(counting.index)
-            binds = copier.binds(tuple(needed))
+            binds = copier.binds(tuple(code))
             number = f.Var(self.supply.fresh("x"), read.vars[0].ty)
             there = replace(read.rhs, args=(loop.inits[reads.number], *reads.row, copier.atom(place)))
             body = f.Block((*binds, f.Bind((number,), there)), (number,))
@@ -163,16 +163,13 @@ class _Rows:
             instead[id(read)] = with_rhs(read, replace(read.rhs, args=(row, counting.index)))
         return replace(loop, body=with_binds(loop.body, [instead.get(id(bind), bind) for bind in loop.body.binds]))
 
-    def needed(self, loop: f.For, place: f.Atom) -> list[f.Bind] | None:
+    def code_of(self, loop: f.For, place: f.Atom) -> list[f.Bind] | None:
         """The bindings of a step that compute a place; None if that is more than arithmetic."""
-        wanted, found = set(names((place,))), list[f.Bind]()
-        for bind in reversed(loop.body.binds):
-            if any(var.name in wanted for var in bind.vars):
-                if not isinstance(bind.rhs, f.Op) or not droppable(bind.rhs):
-                    return None
-                found.append(bind)
-                wanted.update(rhs_mentions(bind.rhs))
-        return None if wanted & {state.name for state in loop.state} else found[::-1]
+        code = needed(loop.body.binds, names((place,)))
+        if not all(isinstance(bind.rhs, f.Op) and droppable(bind.rhs) for bind in code):
+            return None
+        states = {state.name for state in loop.state}
+        return code if states.isdisjoint(mentions(f.Block(tuple(code), (place,)))) else None
 
 
 def names_or_values(atoms: Sequence[f.Atom]) -> list[object]:

@@ -13,10 +13,9 @@ the call gets that of the first call, which was checked, and the check fails aft
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder
+from dplc.flat.build import Builder, all_hold
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
 from dplc.flat.types import rank_of
@@ -65,14 +64,14 @@ def is_shape_check(rhs: f.Rhs) -> bool:
     return isinstance(rhs, f.Op) and rhs.op == "same_shape" and all(isinstance(a, f.Var) for a in rhs.args)
 
 
-def fitting(b: Builder, checks: Sequence[f.Bind]) -> f.Var:
+def fitting(b: Builder, checks: Sequence[f.Bind]) -> f.Atom:
     """True if all these checks of shapes hold."""
     pairs = [(one, other, k) for one, other in (atoms(c.rhs) for c in checks) for k in range(rank_of(one.ty))]
     same = [b.op("eq", (b.op("dim", (one,), k=k), b.op("dim", (other,), k=k))) for one, other, k in pairs]
-    return reduce(lambda both, one: b.op("and", (both, one)), same)
+    return all_hold(b, same)
 
 
-def either(b: Builder, ok: f.Var, one: f.Atom, other: f.Atom) -> f.Var:
+def either(b: Builder, ok: f.Atom, one: f.Atom, other: f.Atom) -> f.Var:
     return b.one(f.If(ok, f.Block((), (one,)), f.Block((), (other,))), one.ty)
 
 
