@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from dpl.node import replace
 
@@ -37,6 +38,7 @@ from dplc.flat.walk import (
 )
 from dplc.narrow import expect_type
 from dplc.passes.inversion.invert import inverted
+from dplc.passes.parallel.checked_places import CheckedPlaces, may_fail
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
 from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.simplify.dead_code import drop_unused
@@ -119,12 +121,17 @@ class Joiner:
     def __init__(self, fn: f.Fn) -> None:
         self.uses = Counter(mentions(fn.body))
         self.dims = dims_of(fn.body)
+        self.body = fn.body
         self.common = CommonWork()
         self.once = ComputedOnce(self.common)
         self.equal: dict[object, object] = {}  # lengths that were checked to be equal
         self.outer: dict[f.Atom, f.Atom] = {}  # lengths read in a block, which are those that were there before
         self.read = {bind.vars[0].name: bind.rhs for bind in every(fn.body)
                         if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("dim", "mul")}  # fmt: skip
+
+    @cached_property
+    def places(self) -> CheckedPlaces:
+        return CheckedPlaces(self.body)
 
     def block(self, block: f.Block) -> f.Block:
         if not any(isinstance(bind.rhs, f.Par) or blocks(bind.rhs) for bind in block.binds):
@@ -335,6 +342,11 @@ class Joiner:
         early = [bind for bind in before if not self.movable(bind)]
         passed = [bind for bind in after if not self.movable(bind)]
         if (early and not self.harmless(first.rhs)) or (passed and (early or not self.harmless(second))):
+            return None
+        failing = any(may_fail(bind.rhs) for bind in passed)
+        if failing and self.places.stands(second):
+            return None
+        if (failing or may_fail(first.rhs)) and any(self.places.stands(bind.rhs) for bind in before):
             return None
         return before, after
 
