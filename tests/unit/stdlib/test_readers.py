@@ -383,7 +383,7 @@ def test_many_damaged_files(readers, form: str) -> None:
     survives(readers, form, 1000, 2)
 
 
-ITEMS = ["1", "[1,2]", "[312,456]", "[[[1]]]", '"ab"', '"abcdefgh"', '{"a":1}', '{"name":"x","age":456}', "{}", "12.456"]
+ITEMS = ["1", "[1,2]", "[312,456]", "[[[1]]]", '"ab"', '"abcdefgh"', '{"a":1}', '{"name":"x","age":456}', "{}", "1.456"]
 
 
 @pytest.mark.parametrize("item", ITEMS)
