@@ -383,6 +383,18 @@ def test_many_damaged_files(readers, form: str) -> None:
     survives(readers, form, 1000, 2)
 
 
+ITEMS = ["1", "[1,2]", "[312,456]", "[[[1]]]", '"ab"', '"abcdefgh"', '{"a":1}', '{"name":"x","age":456}', "{}", "1.456"]
+
+
+@pytest.mark.parametrize("item", ITEMS)
+def test_json_takes_at_most_ten_times_its_file(readers, item: str) -> None:
+    """A list of short values in 4 MB: numbers in it are made different from each other."""
+    items = itertools.count(100)
+    texts = [item.replace("456", str(next(items) % 1000)) for _ in range(400_000 // (len(item) + 1))]
+    run = readers("items", f"[{','.join(texts)}]".encode())
+    assert run.stdout == f"{len(texts)}\n", run.stderr
+
+
 def test_no_bomb(readers) -> None:
     """Sizes that the bytes of a file cannot have are refused before there is memory for them."""
     for form, data in {
