@@ -45,7 +45,7 @@ def test_threads_are_met_too(dpl, tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
     head = run.stderr.split()
     count, seconds = int(head[0]), float(head[2])
-    assert count > (120 if COARSE in run.stderr else 375) * seconds, run.stderr
+    assert count > (120 if COARSE in run.stderr else 185) * seconds, run.stderr
     total = next(line for line in run.stderr.splitlines() if "main.dp:2 " in line).split()[2]
     assert float(total) > 60, run.stderr
 

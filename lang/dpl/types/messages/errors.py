@@ -62,7 +62,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
                 helps=(why.ways() if why else ())
                 or recursion.at_other_sizes(cx, clash, why, wanted)
                 or annotated(p, actual, expected, shown, labels)
-                or size_helps(cx, clash.left, clash.right, wanted, place == "the body of the loop is"),
+                or size_helps(cx, clash.left, clash.right, wanted, why.what if why else ""),
             )
         case "occurs" if "'" in shown + wanted:
             helps = (FORGOTTEN_DO,) if at_the_margin(span) else contained(shown, wanted, p.type(clash.left))

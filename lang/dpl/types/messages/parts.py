@@ -183,22 +183,26 @@ def by_rows(span: Span, why: Why, ranks: tuple[int, int]) -> tuple[str, ...]:
 
 
 GROWS = "what grows is a list, which becomes an array in the end:  List.to_array (xs ++ [x;])"
+BRANCHES = "a size that a branch decides:  let f (xs : float[n]) : float[?] = ..."
 SHRINKS = "what shrinks is the argument of a recursive function:  let rec go (xs : float[?]) = ... go (drop 1 xs)"
 
 
-def size_helps(cx, left: ty.Size, right: ty.Size, wanted: str, loop: bool = False) -> tuple[str, ...]:
+def size_helps(cx, left: ty.Size, right: ty.Size, wanted: str, place: str = "") -> tuple[str, ...]:
+    """Helps for two sizes that differ, in what `place` says."""
     for size, other in ((left, right), (right, left)):
         name = printer(cx).size(size)
         scheme = getattr(cx.layers[-1].values.get(name), "scheme", None)
         if not other.terms and scheme is not None and prune(scheme.ty) == ty.I64:
             return (f"`{name}` is any size in a type, not the value `{name}`: write  {other.const}  there, or  ?",)
-    if loop and left.terms == right.terms:
+    if place == "the body of the loop" and left.terms == right.terms:
         return ("the state of a loop keeps its size", SHRINKS if left.const < right.const else GROWS)
+    asserted = f"if they are known to be equal, say so:  (e :> {wanted})  is checked when it runs"
+    equal = () if left.terms == right.terms else (asserted,)
+    if place.endswith("branch") or place == "this case":
+        return (*equal, BRANCHES)
     if left.terms and left.terms == right.terms:
         return ("an array that grows has no fixed size: make it at its full size, or collect a list",)
-    if left.terms or right.terms:
-        return (f"if they are known to be equal, say so:  (e :> {wanted})  is checked when it runs",)
-    return ()
+    return equal
 
 
 def number_of_string(whole: bool) -> str:

@@ -53,9 +53,19 @@ def at_other_sizes(cx, clash: Clash, why: Why | None, wanted: str) -> tuple[str,
     """The help for a recursive call at another size, where the size of the parameter is inferred."""
     name = why.span.text if why is not None and why.span is not None else ""
     inferred = any(n[0] == "!" for n in sizes.names(cx.solver.sizes.norm(clash.right)))
-    if not inferred or getattr(cx.find(name), "group", None) is None:
+    if why is None or not inferred or getattr(cx.find(name), "group", None) is None:
         return ()
-    return (f"to call `{name}` at other sizes inside its definition, annotate its parameter:  (... : {wanted})",)
+    annotated = f"({parameter(name, why)} : {wanted})"
+    return (f"to call `{name}` at other sizes inside its definition, annotate its parameter:  {annotated}",)
+
+
+def parameter(name: str, why: Why) -> str:
+    """The parameter of the function `name` that gets the argument that `why` tells of; "..." if it has no name."""
+    number = re.match(r"argument (\d+) ", why.what)
+    definition = rf"\b(?:rec|and)\s+{re.escape(name)}\s((?:\s*{NAME.pattern})*)"
+    found = re.search(definition, why.span.source.text) if why.span else None
+    names = found[1].split() if found else []
+    return names[int(number[1]) - 1] if number and len(names) >= int(number[1]) else "..."
 
 
 def with_helps(cx, error: DplError, clash: BaseException | None, name: str, *results: Type) -> DplError:

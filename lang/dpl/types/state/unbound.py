@@ -285,7 +285,7 @@ def called_plainly(cx, kind: str, member: str, span: Span) -> Way:
     if found is not None and not isinstance(found, Failed):
         return written(member, span, True)
     way = elsewhere_called(kind, member, span)
-    return way if way.helps else Way(suggest(member, {}, known(cx, kind)[1]))
+    return way if way.helps else Way(suggest(member, *known(cx, kind)))
 
 
 # ---- names in other languages
@@ -378,14 +378,15 @@ def distance(one: str, other: str) -> int | None:
     """The Damerau-Levenshtein distance of two names: letters added, left out, wrong or exchanged.
 
     None if it exceeds the limit for names of this length.  Names of three letters allow only an exchange; in names of
-    four letters, no letter may be wrong.
+    four letters, only a letter between the first and the last may be wrong.
     """
     a, b = bare(one), bare(other)
     longest = max(len(a), len(b))
     most = 0 if longest < 2 else 1 if longest < 6 else 2 if longest < 10 else 3
     if abs(len(a) - len(b)) > most:
         return None
-    if sorted(a) != sorted(b) and (longest < 4 or (longest < 5 and len(a) == len(b))):
+    ends_differ = (a[:1], a[-1:]) != (b[:1], b[-1:])
+    if sorted(a) != sorted(b) and (longest < 4 or (longest < 5 and len(a) == len(b) and ends_differ)):
         return None
     before, last = [], list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
