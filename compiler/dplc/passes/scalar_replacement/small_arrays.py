@@ -41,7 +41,7 @@ from dplc.passes.scalar_replacement.few_elements import EXPANSIONS, Few, Piece, 
 from dplc.passes.scalar_replacement.few_extrema import few_extrema
 from dplc.passes.scalar_replacement.needed_elements import needed_elements
 from dplc.passes.scalar_replacement.unroll import unrolled
-from dplc.passes.simplify.hoist_dims import hoist_dims
+from dplc.passes.simplify.hoist_dims import dims_read, hoist_dims
 from dplc.passes.simplify.purity import HERE
 from dplc.passes.simplify.simplify import simplified
 
@@ -86,12 +86,12 @@ def reads_directions(fn: f.Fn) -> bool:
 
 
 def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Program) -> f.Fn:
-    dims = known.dims(fn)
-    if not any(shape_of(dims, var) for var in bound(fn)):
+    dims, given = known.dims(fn), fn
+    if any(isinstance(dims.of(array, k), f.Const) for _, array, k in dims_read(fn.body)):
+        fn = simplified(hoist_dims(fn, supply, dims), supply, program)
+    if not any(shape_of(dims, var) for var in bound(given)):
         return fn
-    is_main, given = fn.name == program.main, fn
-    if (folded := hoist_dims(fn, supply, dims)) is not fn:
-        fn = simplified(folded, supply, program)
+    is_main = fn.name == program.main
     if (straight := unrolled(fn, supply, is_main)) is not fn:
         fn = simplified(straight, supply, program)
     now = dims if fn is given else known.dims(fn)
