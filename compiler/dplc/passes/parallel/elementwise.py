@@ -6,8 +6,8 @@
                                                  t = mul p q
     x : f64[,], w : f64[]                        yield t, t }
 
-Dimensions that all inputs have together are one dimension: the arrays are seen as vectors of their elements.  An input that
-is `fill n r`, copies of a row, is the row: the copies need not be made.
+Dimensions that all inputs have together are one dimension: the arrays are seen as vectors of their elements.  An input
+that is `fill n r`, copies of a row, is the row: the copies need not be made.
 """
 
 from __future__ import annotations
