@@ -168,6 +168,8 @@ class Dims:
                         self.set(var.name, k, count)
                     case f.Par(space, _, outs) if outs[i].kind == "keep" and k < len(space):
                         self.set(var.name, k, space[k][1])
+                    case f.Par(space, _, outs) if outs[i].kind == "fold" and rank_of(var.ty) == outs[i].rank:
+                        self.set(var.name, k, space[k - outs[i].rank][1])
                     case f.Par(_, _, outs) if isinstance(target := outs[i].target, f.Var):
                         self.set(var.name, k, self.of(target, k))
                     case f.Par(space, body, outs) if outs[i].kind == "keep":

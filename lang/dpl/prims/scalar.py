@@ -64,8 +64,8 @@ NUM1 = "'a -> 'a where 'a : num"
 COMPARE = "'a -> 'a -> bool where 'a : data"
 
 
-def arith(name, op, doc, eval_, linear, samples, llvm="", pure=True):
-    return Row(name, LIFT + "num", doc, eval_, linear, llvm, op=op, public=False, pure=pure, samples=samples)
+def arith(name, op, doc, eval_, linear, samples, llvm="", **more):
+    return Row(name, LIFT + "num", doc, eval_, linear, llvm=llvm, op=op, public=False, samples=samples, **more)
 
 
 def real(name, doc, eval_, rule, llvm, *samples, **more):
@@ -94,7 +94,8 @@ ARITHMETIC = (
     arith("mul", "*", "product", lambda a, b: a * b,
           (lambda t, a, y: t * a[1], lambda t, a, y: t * a[0]), PAIRS),
     arith("div", "/", "quotient; of integers, floored", on.div,
-          (lambda t, a, y: t / a[1], _divisor_slope), PAIRS, pure=False),
+          (lambda t, a, y: t / a[1], _divisor_slope), PAIRS, pure=False,
+          sharing=(lambda t, a, y: t * _inverse(a[1]), _divisor_slope)),
     arith("mod", "%", "remainder of the floored quotient", on.mod,
           (_pass, lambda t, a, y: -t * (a[0] / a[1] - y / a[1]).call("round")),
           ((5.3, 2.0), (-5.3, 2.0)), "rt.mod", pure=False),

@@ -12,6 +12,7 @@ types).  `lift 'a 'b 'c`: 'c has the shape of the operand of higher rank, to whi
 written with Python's operators on `Val`s, linear in `t`.  One rule serves both modes: it maps the argument's tangent to
 its contribution to the result's tangent, and the result's cotangent to its contribution to the argument's, because a
 linear map of scalars is its own transpose.  Rules use other primitives, so they can be differentiated again.
+`sharing` are such rules, too, for when all arguments have derivatives.
 
 **Evaluation.**  `eval` takes Python ints, floats, bools; the caller must wrap integers and round floats to the row's
 result type.  Rows without `eval` are structural: each engine implements them by name.
@@ -43,10 +44,15 @@ class Row:
     own_digits: bool = False  # its last digits depend on the engine (docs/numbers.md)
     samples: tuple[tuple[float, ...], ...] = ()  # arguments at which the tests check the derivative
     aliases: tuple[str, ...] = ()
+    sharing: tuple[Callable | None, ...] | None = None  # rules where all arguments have tangents, if these share work
 
     @property
     def arity(self) -> int:
         return arity(self.type)
+
+    def rules(self, all_flow: bool) -> tuple[Callable | None, ...] | None:
+        """The derivative's rules, where all arguments have tangents, or only some."""
+        return self.sharing or self.linear if all_flow else self.linear
 
     @property
     def elementwise(self) -> bool:

@@ -386,10 +386,10 @@ class Forward:
     def row(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """The tangent of a row of the table.  That of a guarded value has the same guard: a symbolic zero that is
         finite may have a tangent that is NaN."""
-        guard = guarded(self.defs, op)
+        guard, all_flow = guarded(self.defs, op), len(self.there(op)) == len(op.args)
 
         def share(b: Builder, i: int, part: Part) -> f.Atom:
-            made = bulk.scalar_part(b, op, i, part, y)
+            made = bulk.scalar_part(b, op, i, part, y, all_flow)
             return made if guard is None else bulk.guarded(b, guard[0], made)
 
         parts = self.sum(b, y, [(i, part, share) for i, part in self.there(op)])

@@ -65,11 +65,10 @@ class Op:
         if part.nullable:
             if_there(scope, part, self.row)
             return
-        for i in rules.flows(self.op):
-            (node,) = self.reverse.nodes(self.op.args[i]) or (None,)
-            if node is None or not scope.active(node):
-                continue
-            t = rules.scalar_part(scope.b, self.op, i, part, self.y)
+        nodes = [(i, node) for i in rules.flows(self.op) for node in self.reverse.nodes(self.op.args[i])]
+        active = [(i, node) for i, node in nodes if node is not None and scope.active(node)]
+        for i, node in active:
+            t = rules.scalar_part(scope.b, self.op, i, part, self.y, len(active) == len(self.op.args))
             rank = rank_of(self.op.args[i].ty)
             if rank < rank_of(t.ty):
                 t = scope.b.op("sum_to", t, rank=rank)

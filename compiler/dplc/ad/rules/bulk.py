@@ -45,14 +45,16 @@ def refuse(op: f.Op) -> DplError:
     return DplError.at("E0406", f"`{op.op}` has no derivative", op.span)
 
 
-def scalar_part(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom:
+def scalar_part(b: Builder, op: f.Op, i: int, t: Part, y: f.Var, all_flow: bool) -> f.Atom:
     """The contribution of operand `i` of a scalar row: from its tangent `t` to the result's, or from the result's
-    cotangent `t` to the operand's.  Both are the same expression.  A symbolic zero stays zero."""
+    cotangent `t` to the operand's.  Both are the same expression.  A symbolic zero stays zero.  `all_flow` says that
+    all operands have contributions."""
     row = OPS[op.op]
     if op.attr("absent"):
         return t.atom
-    assert row.scalar is not None and row.scalar.linear is not None
-    rule = row.scalar.linear[i]
+    assert row.scalar is not None
+    rules = row.scalar.rules(all_flow)
+    rule = rules[i] if rules is not None else None
     assert rule is not None
     part = contribution(World(b, op.span), rule, t.atom, op.args, y)
     doubtful = t.has_zeros and row.derivative.multiplies and not stays_zero(rule, op.args)

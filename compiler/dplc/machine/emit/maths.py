@@ -58,10 +58,11 @@ def scalar(row: str, ty: str, args: list[str], fresh: Callable[[], str], site: i
     return out.lines, result
 
 
-def cast(source: str, target: str, operand: str, fresh: Callable[[], str]) -> tuple[list[str], str]:
-    """Conversion of scalars: integers wrap, floats truncate and saturate, NaN gives 0, booleans 0 and 1."""
+def cast(source: str, target: str, operand: str, fresh: Callable[[], str], wide: bool) -> tuple[list[str], str]:
+    """Conversion of scalars: integers wrap, floats truncate and saturate, NaN gives 0, booleans 0 and 1.  With `wide`,
+    vectors are 64 bytes long."""
     out = Lines(fresh)
-    return out.lines, _cast(source, target, operand, out)
+    return out.lines, _cast(source, target, operand, out, wide)
 
 
 def widen(value: str, ty: str, out: Lines) -> str:
@@ -171,9 +172,9 @@ def _integer(row: str, ty: str, args: list[str], out: Lines, site: int) -> str:
         down = out.op(f"zext i1 {out.op(f'icmp {s}lt {t} {args[0]}, 0')} to {t}")
         return out.op(f"sub {t} {up}, {down}")
     if row == "powi":
-        base = _cast(ty, "i64" if signed else "u64", args[0], out)
+        base = _cast(ty, "i64" if signed else "u64", args[0], out, wide=False)
         power = out.op(f"call i64 @rt.{'ipow' if signed else 'upow'}(i64 {base}, i64 {args[1]})")
-        return _cast("i64", ty, power, out)
+        return _cast("i64", ty, power, out, wide=False)
     if row in ("shift_left", "shift_right"):
         return _shift(row, ty, bits, args, out)
     raise Bug(f"no lowering of `{row}` at {ty}")
@@ -202,7 +203,7 @@ def _clip(less: str, greater: str, t: str, args: list[str], out: Lines) -> str:
 # ---- conversions ------------------------------------------------------------------------------------------------
 
 
-def _cast(source: str, target: str, x: str, out: Lines) -> str:
+def _cast(source: str, target: str, x: str, out: Lines, wide: bool) -> str:
     s, t = SCALARS[source], SCALARS[target]
     if s == t:
         return x
@@ -213,11 +214,25 @@ def _cast(source: str, target: str, x: str, out: Lines) -> str:
         return out.op(f"{'fpext' if target == 'f64' or source == 'f16' else 'fptrunc'} {s} {x} to {t}")
     if from_float:
         sign = "s" if target[0] == "i" else "u"
-        wide = widen(x, source, out)
-        return out.op(f"call {t} @llvm.fpto{sign}i.sat.{t}.f64(double {wide})")
+        double = widen(x, source, out)
+        if wide and target == "i64":
+            return _saturated(double, out)
+        return out.op(f"call {t} @llvm.fpto{sign}i.sat.{t}.f64(double {double})")
     if to_float:
         exact = out.op(f"{'sitofp' if source[0] == 'i' else 'uitofp'} {s} {x} to double")
         return rounded(exact, target, out.op)
     if int(s[1:]) > int(t[1:]):
         return out.op(f"trunc {s} {x} to {t}")
     return out.op(f"{'sext' if source[0] == 'i' else 'zext'} {s} {x} to {t}")
+
+
+def _saturated(x: str, out: Lines) -> str:
+    """A double to an `i64`, in steps that AVX-512 has for vectors; LLVM takes its own saturation apart into numbers."""
+    largest, end = "0x43DFFFFFFFFFFFFF", "0x43E0000000000000"  # the last number below 2^63, and 2^63
+    below = out.op(f"select i1 {out.op(f'fcmp olt double {x}, {largest}')}, double {x}, double {largest}")
+    near = out.op(f"fcmp ogt double {below}, 0xC3E0000000000000")
+    inside = out.op(f"select i1 {near}, double {below}, double 0xC3E0000000000000")
+    whole = out.op(f"fptosi double {inside} to i64")
+    fits = out.op(f"fcmp ult double {x}, {end}")
+    whole = out.op(f"select i1 {fits}, i64 {whole}, i64 {2**63 - 1}")
+    return out.op(f"select i1 {out.op(f'fcmp ord double {x}, {x}')}, i64 {whole}, i64 0")

@@ -21,7 +21,7 @@ def scalar(e: Emitter, op: f.Op, operands: Sequence[str]) -> str:
     types = [scalar_type(atom.ty) for atom in op.args]
     match op.op:
         case "cast":
-            lines, result = maths.cast(types[0], op.attr("to"), operands[0], e.w.fresh)
+            lines, result = maths.cast(types[0], op.attr("to"), operands[0], e.w.fresh, e.unit.vector_bytes >= 64)
         case "bitcast":
             source, target = SCALARS[types[0]], SCALARS[op.attr("to")]
             if source == target:

@@ -204,7 +204,7 @@ class _Ranges:
             if isinstance(dim, f.Var):
                 self.lengths.add(dim.name)
             if self.depth == 1 and array.name not in self.inside and not self.tells(at):
-                self.found.append(Found(op, index, array, k))
+                self.found.append(Found(op, index, array, k, at))
             elif not self.holds(at, combined(length, combined(at, {ONE: 1}, 1), -1)):
                 return False
         return True

@@ -6,22 +6,37 @@
                                                  t = mul p q
     x : f64[,], w : f64[]                        yield t, t }
 
-Dimensions that all inputs have together are one dimension: the arrays are seen as vectors of their elements.
+Dimensions that all inputs have together are one dimension: the arrays are seen as vectors of their elements.  An input
+that is `fill n r`, copies of a row, is the row: the copies need not be made.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from dpl.node import replace
+
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, product
 from dplc.flat.types import of_rank, rank_of
+from dplc.flat.walk import every
 
 
 class Elementwise:
-    """`free` are the variables that are not used later: a result may overwrite one of these."""
+    """`free` are the variables that are not used later: a result may overwrite one of these.  `fills` are arrays of
+    copies of a row."""
 
-    def __init__(self, supply: f.Supply, fused: f.Map, variables: tuple[f.Var, ...], free: set[str]) -> None:
+    def __init__(
+        self,
+        supply: f.Supply,
+        fused: f.Map,
+        variables: tuple[f.Var, ...],
+        free: set[str],
+        fills: Mapping[str, f.Op],
+    ) -> None:
         self.b = Builder(supply)
-        self.fused = fused
+        self.fused, self.copies = with_rows(fused, fills)
+        fused = self.fused
         self.vars = variables
         self.free = free
         self.whole = max(fused.inputs, key=lambda a: rank_of(a.ty))
@@ -36,6 +51,8 @@ class Elementwise:
             own = rank_of(a.ty)
             for k, n in enumerate(self.lengths[self.rank - own :] if a != self.whole else ()):
                 b.effect("check_lengths", (n, b.op("dim", (a,), k=k)), fused.span)
+        for rank, count in self.copies:
+            b.effect("check_lengths", (self.lengths[self.rank - rank], count), fused.span)
         ends = [*self.ranks[1:], 0]
         counts = [product(b, self.lengths[self.rank - start : self.rank - end])
                   for start, end in zip(self.ranks, ends, strict=True)]  # fmt: skip
@@ -82,3 +99,25 @@ class Elementwise:
             spare = [a for a in spare if a not in fitting[:1]]
             made.append(f.Out("keep", target=fitting[0] if fitting else None))
         return tuple(made)
+
+
+def with_rows(fused: f.Map, fills: Mapping[str, f.Op]) -> tuple[f.Map, list[tuple[int, f.Atom]]]:
+    """A Map that reads rows in place of their copies, if another input has its dimensions; and for each such input its
+    rank and how many copies it has."""
+    rank = max(rank_of(a.ty) for a in fused.inputs)
+    if not any(rank_of(a.ty) == rank and not (isinstance(a, f.Var) and a.name in fills) for a in fused.inputs):
+        return fused, []
+    inputs, copies = [], []
+    for a in fused.inputs:
+        while isinstance(a, f.Var) and a.name in fills:
+            count, row = fills[a.name].args
+            copies.append((rank_of(a.ty), count))
+            a = row
+        inputs.append(a)
+    return (replace(fused, inputs=tuple(inputs)), copies) if copies else (fused, [])
+
+
+def fills_of_rows(block: f.Block) -> dict[str, f.Op]:
+    """The arrays that are copies of a row."""
+    return {bind.vars[0].name: bind.rhs for bind in every(block)
+            if isinstance(bind.rhs, f.Op) and bind.rhs.op == "fill" and rank_of(bind.rhs.args[1].ty)}  # fmt: skip

@@ -239,24 +239,30 @@ class Joiner:
         return False
 
     def without_unused(self, block: f.Block, done: list[f.Bind]) -> f.Block:
-        """The block without dead outs."""
-        binds = [
-            self.used(bind) if isinstance(bind.rhs, f.Par) else bind for bind in done if not self.is_unused(bind)
-        ]
+        """The block without dead outs, nor what only dead Pars and fills read."""
+        binds: list[f.Bind] = []
+        for bind in reversed(done):
+            if self.is_unused(bind):
+                self.uses.subtract(rhs_mentions(bind.rhs))
+            else:
+                binds.insert(0, self.used(bind) if isinstance(bind.rhs, f.Par) else bind)
         return with_binds(block, binds)
 
     def is_unused(self, bind: f.Bind) -> bool:
-        """True for a dead Par, or a dead array of equal elements, that cannot fail, because its counts are lengths."""
+        """True for a dead Par, or a dead array of equal parts, that cannot fail, because its counts are lengths
+        or known."""
         if any(self.uses[var.name] > 0 for var in bind.vars):
             return False
         match bind.rhs:
-            case f.Op("fill", (count, x)) if not rank_of(x.ty):
+            case f.Op("fill", (count, _)) as op:
+                if op.attr("unchecked"):
+                    return True
                 counts = [count]
             case f.Par(ordered=False) as par if self.harmless(par):
                 counts = [count for _, count in par.space]
             case _:
                 return False
-        return all(isinstance(self.length(count), tuple) for count in counts)
+        return all(natural(count) or isinstance(self.length(count), tuple) for count in counts)
 
     def used(self, bind: f.Bind) -> f.Bind:
         par = bind.rhs

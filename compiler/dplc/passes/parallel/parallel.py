@@ -41,7 +41,7 @@ from dplc.passes.parallel.added_rows import added_directly
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.copied_rows import copied_rows
-from dplc.passes.parallel.elementwise import Elementwise
+from dplc.passes.parallel.elementwise import Elementwise, fills_of_rows
 from dplc.passes.parallel.forwards import forwards
 from dplc.passes.parallel.other_rows import other_rows
 from dplc.passes.parallel.scatters import scatters
@@ -105,6 +105,7 @@ class _Fn:
         self.solid = Solid(fn.body, lambda loop: self.known[loop.index.name])
 
     def body(self) -> f.Block:
+        self.fills = fills_of_rows(self.fn.body)
         return self.block(self.fn.body)
 
     def block(self, block: f.Block, state: tuple[f.Var, ...] = ()) -> f.Block:
@@ -122,9 +123,9 @@ class _Fn:
         """The bindings in place of one.  `free` are the block's variables that are not used later; it changes."""
         match bind.rhs:
             case f.Map() as fused:
-                return Elementwise(self.program.supply, fused, bind.vars, free).binds()
+                return self.elementwise(fused, bind.vars, free)
             case f.Op("acc_add", args, _, span) if rank_of(args[0].ty) and all(a in self.solid for a in args):
-                return Elementwise(self.program.supply, self.sum(args, span), bind.vars, free).binds()
+                return self.elementwise(self.sum(args, span), bind.vars, free)
             case f.Build() as build:
                 return (f.Bind(bind.vars, self.build(build)),)
             case f.For() as loop if (made := self.loop(bind, loop)) is not None:
@@ -136,6 +137,9 @@ class _Fn:
 
     def inside(self, loop: f.For | f.While, block: f.Block) -> f.Block:
         return self.block(block, loop.state if block is loop.body else ())
+
+    def elementwise(self, fused: f.Map, variables: tuple[f.Var, ...], free: set[str]) -> tuple[f.Bind, ...]:
+        return Elementwise(self.program.supply, fused, variables, free, self.fills).binds()
 
     def sum(self, args: tuple[f.Atom, ...], span: f.Span) -> f.Map:
         """The elementwise sum of two arrays that are there, as a Map."""

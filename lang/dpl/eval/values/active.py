@@ -22,9 +22,10 @@ CHOOSE = frozenset({"max", "min", "clip", "select", "relu"})  # rows that return
 
 class Active:
     """A differentiable operation, named as its row of the table.  `forward` is the world of the result's scalar type,
-    `reverse` that of the operands' (they differ only for conversions)."""
+    `reverse` that of the operands' (they differ only for conversions).  `sharing` is the same with other rules, for
+    where all operands have tags."""
 
-    __slots__ = ("_plain", "apply", "chooses", "forward", "name", "reverse", "rules")
+    __slots__ = ("_plain", "apply", "chooses", "forward", "name", "reverse", "rules", "sharing")
 
     def __init__(
         self, name: str, apply: Callable, rules: Sequence[Rule | None], forward: World, reverse: World
@@ -35,6 +36,7 @@ class Active:
         self.rules = rules
         self.forward = forward
         self.reverse = reverse
+        self.sharing = self
         exact = forward.kind == reverse.kind == "f64"
         self._plain = [rule if rule and exact and _operators_only(rule, len(rules)) else None for rule in rules]
 
@@ -132,6 +134,8 @@ def differentiate(active: Active, args: tuple) -> Value:
     if isinstance(args[places[0]], Jet):
         operands = (a if i in places else p for i, (a, p) in enumerate(zip(args, primals, strict=True)))
         return solved(active.rules, active.forward, tuple(operands), result, level)
+    if len(places) == len(args):
+        active = active.sharing
     if isinstance(args[places[0]], Node):
         return Node(level, result, active, tuple([args[i] for i in places]), primals, places)
     tangent = None

@@ -132,6 +132,9 @@ def scalar(name: str, kind: str) -> Callable:
         return lambda *args: plain(*map(number, args))
     here = world(kind)
     active = Active(name, plain, rules, here, here)
+    sharing = TABLE[name].sharing
+    if sharing is not None:
+        active.sharing = Active(name, plain, sharing, here, here)
     shape = {1: _unary, 2: _binary}.get(len(rules), _any)
     return shape(plain, active)
 
