@@ -3,7 +3,9 @@
     s' = for i < n state (s = a) { t = update s x i; yield t }        a, s, t and s' may be one array, which is updated
     b = build j < m { ... }                                           b is another one, which is only read
 
-Arrays that come from elsewhere, or go there, may be updated there.  A row is another array: an update of it copies it.
+Arrays that come from elsewhere, or go there, may be updated there.  Those that the program gives to a derivative are
+not: the backward code runs before that, and most derivatives keep their argument anyway.  A row is another array: an
+update of it copies it.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ from dplc.flat.walk import atoms, blocks, every
 
 class Aliases:
     """The classes of a function's arrays: `above` leads from a variable to the one that stands for its class.  In those
-    of `changed` an array is updated, or may be, as it is known elsewhere."""
+    of `changed` an array is updated, or may be, as it is known elsewhere.  The program takes the derivative of a
+    `root`: `given` are its parameters, and their fields."""
 
-    def __init__(self, fn: f.Fn) -> None:
+    def __init__(self, fn: f.Fn, root: bool = False) -> None:
         self.above: dict[str, str] = {}
         self.found: list[str] = []
-        self.change((*fn.params, *fn.body.results))
+        self.given = {p.name for p in fn.params} if root else set[str]()
+        self.change((*(p for p in fn.params if p.name not in self.given), *fn.body.results))
         for bind in every(fn.body):
             self.bind(bind)
         self.changed = {self.top(name) for name in self.found}
@@ -45,6 +49,8 @@ class Aliases:
                         self.join(var, end)
             case f.Build() | f.Map() | f.Par():
                 pass  # makes new arrays
+            case f.TupGet(f.Var(name)) if name in self.given:
+                self.given.add(bind.vars[0].name)
             case _:
                 self.change((*bind.vars, *atoms(bind.rhs)))
 

@@ -9,6 +9,7 @@ The branches keep a tuple whose slots they share; a slot that a branch does not 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from dpl.node import field, record
 
@@ -17,7 +18,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.branch_records import BranchRecords, fits
 from dplc.ad.reverse.cotangents import Inner, Scope, branch
 from dplc.ad.reverse.tape import Reverse, Tape
-from dplc.ad.tangents.symbolic_zeros import NO_ZEROS, Part, by_sign, signed
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, absence, by_sign, signed
 from dplc.flat import term as f
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import with_branches
@@ -92,7 +93,8 @@ class Branch:
         return node
 
     def shut(self, scope: Inner, i: int, node: Node) -> None:
-        """Rebuilds the scrutinee's cotangent, and adds the contributions of the arm to the scrutinee as a whole."""
+        """Rebuilds the scrutinee's cotangent, and adds the contributions of the arm to the scrutinee as a whole.  If
+        nothing was added to the payload, as in merging of lists to all but one of them, it stays null."""
         rhs, (payload,) = self.bind.rhs, self.tapes[i].params
         assert isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data)
         parts = self.reverse.parts(scope, payload)
@@ -100,9 +102,19 @@ class Branch:
             return
         mirror = self.reverse.tangents.mirror(rhs.scrutinee.ty.name)
         types = self.reverse.tangents.leaves(payload.ty)
-        leaves = [signed(scope.b, part, leaf) for part, leaf in zip(parts, types, strict=True)]
-        made = self.reverse.d.convert.shut(scope.b, mirror, rhs.cases[i].tag, payload.ty, leaves)
-        scope.add(node, Part(made, NO_ZEROS))
+
+        def whole(b: Builder) -> f.Atom:
+            leaves = [signed(b, part, leaf) for part, leaf in zip(parts, types, strict=True)]
+            return self.reverse.d.convert.shut(b, mirror, rhs.cases[i].tag, payload.ty, leaves)
+
+        nothing = nowhere(scope.b, [part for part in parts if part])
+        if nothing is None:
+            scope.add(node, Part(whole(scope.b), NO_ZEROS))
+            return
+        some, leaf = scope.b.inner(), self.reverse.leaf[node]
+        made = some.block(whole(some))
+        (there,) = scope.b.choose(nothing, f.Block((), (f.Const(None, leaf),)), made)
+        scope.add(node, Part(there, MAYBE_ZERO))
 
     def build(self, scope: Scope, blocks: list[f.Block]) -> f.Rhs:
         """The backward branches with their prologues.  Their residuals are known only now."""
@@ -151,6 +163,14 @@ class Branch:
         items = [at[k] if k in at else dummy(b, ty) for k, ty in enumerate(self.slots)]
         tup = b.make(items)
         return f.Block((*binds, *b.binds), (*tape.block.results, tup))
+
+
+def nowhere(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
+    """The condition under which all parts are symbolic zeros; None if there is none, or if it is not known."""
+    if not all(part.zeros is MAYBE_ZERO and part.exact for part in parts):
+        return None
+    conds = dict.fromkeys(b.op("is_null", p.atom) if p.nullable else absence(b, p) for p in parts)
+    return reduce(lambda x, y: b.op("and", x, y), conds)
 
 
 def dummy(b: Builder, ty: f.Type) -> f.Atom:

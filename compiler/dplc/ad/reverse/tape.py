@@ -146,8 +146,8 @@ class Reverse:
         self.register(fn)
         self.sizes, self.box = self.d.sizes.dims(fn), box
         self.changing = set(changing(fn.body))
-        self.aliases = Aliases(fn)
         self.root = fn.name in self.d.roots
+        self.aliases = Aliases(fn, self.root)
         if self.restores:
             self.overwritten = store_on_kill(fn, self.d.supply, self.is_active, self.root)
         tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, int_(1))

@@ -75,9 +75,10 @@ def simplify(program: f.Program) -> f.Program:
     for name in sorted([name for name in program.fns if name not in inline], key=number.__getitem__):
         fn = walked(program.fns[name], lambda: _Simplifier(supply, inline, program, inner, choosing))
         done[name] = fn = with_body(fn, drop_unused(fn.body, total))
-        if number[name] not in recursive and all(droppable(bind.rhs, total) for bind in fn.body.binds):
+        calls_itself = number[name] in recursive and bool(callees(fn.body))  # perhaps only for what is never given
+        if not calls_itself and all(droppable(bind.rhs, total) for bind in fn.body.binds):
             total.add(name)
-        if name not in fixed and number[name] not in recursive:
+        if name not in fixed and not calls_itself:
             if has_at_most(SMALL, fn.body):
                 inline[name] = fn
             elif pays_in_loops(fn, inner):
