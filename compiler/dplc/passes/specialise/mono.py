@@ -30,6 +30,7 @@ from dplc.narrow import expect_type
 from dplc.passes import NeedsInterpreter
 from dplc.passes.specialise import lengths, operators, sizes
 from dplc.passes.specialise.copier import Captures, Copier, Known, Local, Operator, Scope, Types, plain
+from dplc.passes.specialise.operands import compared
 from dplc.passes.specialise.program import Mono, takes_functions
 from dplc.passes.specialise.projections import is_data, opened, resolved
 
@@ -191,6 +192,8 @@ class Monomorphiser(Copier):
                 inner = sizes.of_type(self, expect_type(t.Arr, ty).elem, tuple(known), scope)
                 made = self.term(array, scope)
                 return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
+            case c.Prim(op=op) if op in TABLE and TABLE[op].elementwise and len(e.args) > 1:
+                return compared(self, e, scope)
             case c.Match():
                 return self.matched(opened(self, e, scope), scope)
             case c.Reset():
