@@ -28,9 +28,8 @@ from dpl.source import Span
 
 from dplc.narrow import expect_type
 from dplc.passes import NeedsInterpreter
-from dplc.passes.specialise import lengths, operators, sizes
+from dplc.passes.specialise import lengths, operands, operators, sizes
 from dplc.passes.specialise.copier import Captures, Copier, Known, Local, Operator, Scope, Types, plain
-from dplc.passes.specialise.operands import compared
 from dplc.passes.specialise.program import Mono, takes_functions
 from dplc.passes.specialise.projections import is_data, opened, resolved
 
@@ -188,12 +187,10 @@ class Monomorphiser(Copier):
                 return self.function(e, scope)
             case c.Extern(span, ty, symbol):
                 return external(span, self.ty(ty, scope), symbol)
-            case c.Prim(span, ty, "sized", (array, *known)):
-                inner = sizes.of_type(self, expect_type(t.Arr, ty).elem, tuple(known), scope)
-                made = self.term(array, scope)
-                return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
-            case c.Prim(op=op) if op in TABLE and TABLE[op].elementwise and len(e.args) > 1:
-                return compared(self, e, scope)
+            case c.Prim(op="sized"):
+                return self.sized(e, scope)
+            case c.Prim() | c.ArrayLit() if operands.has_several(e):
+                return operands.copied(self, e, scope)
             case c.Match():
                 return self.matched(opened(self, e, scope), scope)
             case c.Reset():
@@ -205,6 +202,12 @@ class Monomorphiser(Copier):
             case _:
                 pass
         return changed(e, lambda part: self.term(part, scope), lambda ty: self.ty(ty, scope), convert)
+
+    def sized(self, e: c.Prim, scope: Scope) -> c.Term:
+        array, *known = e.args
+        inner = sizes.of_type(self, expect_type(t.Arr, e.ty).elem, tuple(known), scope)
+        made = self.term(array, scope)
+        return c.Prim(e.span, made.ty, "sized", (made, *inner)) if inner else made
 
     def function(self, e: c.Lam, scope: Scope) -> c.Lam:
         e, known = lengths.of_function(e, scope.lengths, lambda ty: self.ty(ty, scope))
