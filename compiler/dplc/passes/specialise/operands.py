@@ -44,8 +44,8 @@ def compared(
 ) -> tuple[list[tuple[str, c.Term]], tuple[c.Term, ...]]:
     """The copies of the operands of a term, and the variables for them.  What may not have the last sizes of one of
     them, the whole, is checked; `text` is the message."""
-    doubtful = [k for k, part in enumerate(parts)
-                if k != whole and isinstance(part.ty, t.Arr) and not agree(written[whole].ty, written[k].ty)]  # fmt: skip
+    known = [k == whole or not isinstance(part.ty, t.Arr) for k, part in enumerate(parts)]
+    doubtful = [k for k in range(len(parts)) if not (known[k] or agree(written[whole].ty, written[k].ty))]
     if not doubtful:
         return [], tuple(parts)
     names = [f"operand@{copier.fresh()}" for _ in parts]
