@@ -188,7 +188,8 @@ class Reset(Node):
 @node
 class Check(Node):
     """The value of `body`, or a run-time error unless the two ints of each pair (actual, expected, text for the
-    message) are equal.  In the pairs, `name` stands for the value of `body`."""
+    message) are equal.  In the pairs, `name` stands for the value of `body`.  In native code, a text with `{a}` and
+    `{b}` for the two ints is the whole message, and "" is that of an elementwise operation."""
 
     name: str
     body: Term

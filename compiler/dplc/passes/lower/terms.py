@@ -60,7 +60,8 @@ def lower_term(body: Body, e: c.Term, whole: bool) -> Value:  # noqa: C901 -- on
         case c.Check(span, _, name, inner, pairs):
             value = body.env[name] = body.term(inner)
             for actual, expected, what in pairs:
-                body.b.effect("check_equal", (body.atom(actual), body.atom(expected)), span, what=what)
+                name = "check_equal" if what and "{a}" not in what else "check_lengths"
+                body.b.effect(name, (body.atom(actual), body.atom(expected)), span, what=what)
             return value
         case _:
             raise Bug(f"not a term after mono: {e}")

@@ -15,6 +15,7 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.types import elem_of
 from dplc.flat.walk import every, with_binds, with_blocks, with_rhs
+from dplc.passes.simplify.row_shapes import one_shape
 
 STEPS = 8  # of a loop that is unrolled
 LARGEST = 96  # bindings that one loop becomes
@@ -63,7 +64,7 @@ class _Unroller:
             return False  # the loops inside are worth more than what is known of this one
         if isinstance(loop, f.For):
             return not loop.collect and any(isinstance(b.rhs, f.Op) and b.rhs.op in ("index", "update") for b in inside)
-        return all(isinstance(elem_of(atom.ty), f.Num) for atom in loop.body.results)
+        return one_shape(loop) and all(isinstance(elem_of(atom.ty), f.Num) for atom in loop.body.results)
 
     def build(self, bind: f.Bind, build: f.Build) -> Iterator[f.Bind]:
         assert isinstance(build.count, f.Const) and isinstance(build.count.value, int)

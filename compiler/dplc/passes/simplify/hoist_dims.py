@@ -110,7 +110,7 @@ class _Hoister:
             if bind.vars and bind.vars[0].name in self.same:
                 continue
             rhs = self.rhs(bind.rhs)
-            if isinstance(rhs, f.Op) and rhs.op == "check_equal" and rhs.args[0] == rhs.args[1]:
+            if isinstance(rhs, f.Op) and rhs.op in ("check_equal", "check_lengths") and rhs.args[0] == rhs.args[1]:
                 continue
             binds.append(with_rhs(bind, rhs))
             binds += self.taken(bind.vars)

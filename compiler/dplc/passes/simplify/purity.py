@@ -9,6 +9,7 @@ from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import blocks, mentions
+from dplc.passes.simplify.row_shapes import one_shape
 
 MADE = (f.TupMake, f.TupGet, f.ConMake, f.Map)  # what has no effects and cannot fail
 HERE = "here"  # attr `unchecked` of an operation that is in bounds where it stands, since another one was checked
@@ -31,7 +32,7 @@ def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
     match rhs:
         case f.Call(fn):
             return fn in total
-        case f.Build(_, count) if not natural(count):
+        case f.Build(_, count) if not (natural(count) and one_shape(rhs)):
             return False
         case f.Par(space) if not all(natural(count) for _, count in space):
             return False

@@ -28,7 +28,7 @@ from dpl.source import Span
 
 from dplc.narrow import expect_type
 from dplc.passes import NeedsInterpreter
-from dplc.passes.specialise import lengths, operators, sizes
+from dplc.passes.specialise import lengths, operands, operators, sizes
 from dplc.passes.specialise.copier import Captures, Copier, Known, Local, Operator, Scope, Types, plain
 from dplc.passes.specialise.program import Mono, takes_functions
 from dplc.passes.specialise.projections import is_data, opened, resolved
@@ -187,21 +187,35 @@ class Monomorphiser(Copier):
                 return self.function(e, scope)
             case c.Extern(span, ty, symbol):
                 return external(span, self.ty(ty, scope), symbol)
-            case c.Prim(span, ty, "sized", (array, *known)):
-                inner = sizes.of_type(self, expect_type(t.Arr, ty).elem, tuple(known), scope)
-                made = self.term(array, scope)
-                return c.Prim(span, made.ty, "sized", (made, *inner)) if inner else made
+            case c.Prim():
+                return self.primitive(e, scope)
+            case c.ArrayLit() if operands.has_several(e):
+                return operands.copied(self, e, scope)
             case c.Match():
                 return self.matched(opened(self, e, scope), scope)
             case c.Reset():
                 self.capturing()
-            case c.Prim(op=op) if op in TABLE and not TABLE[op].native:
-                raise NeedsInterpreter("only the interpreter can do this", e.span)
             case c.Hole():
                 raise Bug(f"not a term: {e}")
             case _:
                 pass
+        return self.with_copied_parts(e, scope)
+
+    def with_copied_parts(self, e: c.Term, scope: Scope) -> c.Term:
         return changed(e, lambda part: self.term(part, scope), lambda ty: self.ty(ty, scope), convert)
+
+    def primitive(self, e: c.Prim, scope: Scope) -> c.Term:
+        if e.op == "sized":
+            return self.sized(e, scope)
+        if e.op in TABLE and not TABLE[e.op].native:
+            raise NeedsInterpreter("only the interpreter can do this", e.span)
+        return operands.copied(self, e, scope) if operands.has_several(e) else self.with_copied_parts(e, scope)
+
+    def sized(self, e: c.Prim, scope: Scope) -> c.Term:
+        array, *known = e.args
+        inner = sizes.of_type(self, expect_type(t.Arr, e.ty).elem, tuple(known), scope)
+        made = self.term(array, scope)
+        return c.Prim(e.span, made.ty, "sized", (made, *inner)) if inner else made
 
     def function(self, e: c.Lam, scope: Scope) -> c.Lam:
         e, known = lengths.of_function(e, scope.lengths, lambda ty: self.ty(ty, scope))

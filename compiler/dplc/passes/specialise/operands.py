@@ -1,0 +1,88 @@
+"""Operands of elementwise operations, and rows, whose sizes the types do not show to be equal: these are compared.
+
+xs + ys    ->   let x = xs in let y = ys in x + Check(y, dim(x, 0) = dim(y, 0))      xs : float[?1], ys : float[3]
+[xs, ys]   ->   let x = xs in let y = ys in [x, Check(y, dim(x, 0) = dim(y, 0))]
+
+The operation compares them, too, when it is computed.  It may not be: nothing may need its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.core import term as c
+from dpl.core import ty as t
+from dpl.prims import TABLE
+from dpl.source import Span
+
+from dplc.passes.specialise.copier import Copier, Scope
+
+ROWS = "an array's rows must have one size: [{a}], [{b}]"
+
+
+def has_several(e: c.Prim | c.ArrayLit) -> bool:
+    """True for an elementwise operation of several operands, and for a literal of several items."""
+    if isinstance(e, c.ArrayLit):
+        return len(e.items) > 1
+    return len(e.args) > 1 and e.op in TABLE and TABLE[e.op].elementwise
+
+
+def copied(copier: Copier, e: c.Prim | c.ArrayLit, scope: Scope) -> c.Term:
+    """The copy of such a term, with comparisons before it."""
+    ty = copier.ty(e.ty, scope)
+    if isinstance(e, c.ArrayLit):
+        lets, items = compared(copier, e, e.items, [copier.term(item, scope) for item in e.items], 0, ROWS)
+        return within(lets, c.ArrayLit(e.span, ty, items))
+    args = [copier.term(arg, scope) for arg in e.args]
+    ranks = [len(sizes(arg.ty)) for arg in args]
+    lets, operands = compared(copier, e, e.args, args, ranks.index(max(ranks)), "")
+    return within(lets, c.Prim(e.span, ty, e.op, operands))
+
+
+def compared(
+    copier: Copier, e: c.Term, written: Sequence[c.Term], parts: Sequence[c.Term], whole: int, text: str
+) -> tuple[list[tuple[str, c.Term]], tuple[c.Term, ...]]:
+    """The copies of the operands of a term, and the variables for them.  What may not have the last sizes of one of
+    them, the whole, is checked; `text` is the message."""
+    known = [k == whole or not isinstance(part.ty, t.Arr) for k, part in enumerate(parts)]
+    doubtful = [k for k in range(len(parts)) if not (known[k] or agree(written[whole].ty, written[k].ty))]
+    if not doubtful:
+        return [], tuple(parts)
+    names = [f"operand@{copier.fresh()}" for _ in parts]
+    operands: list[c.Term] = [c.Var(part.span, part.ty, name) for part, name in zip(parts, names)]
+    for k in doubtful:
+        operands[k] = checked(copier, operands[k], operands[whole], text, e.span)
+    return list(zip(names, parts)), tuple(operands)
+
+
+def within(lets: Sequence[tuple[str, c.Term]], body: c.Term) -> c.Term:
+    for name, rhs in reversed(lets):
+        body = c.Let(body.span, body.ty, name, (), rhs, body)
+    return body
+
+
+def sizes(ty: t.Ty) -> list[t.Size]:
+    found = []
+    while isinstance(ty, t.Arr):
+        found.append(ty.size)
+        ty = ty.elem
+    return found
+
+
+def agree(whole: t.Ty, part: t.Ty) -> bool:
+    """True if the types say that an operand has the last sizes of another."""
+    mine, others = sizes(part), sizes(whole)
+    return 0 < len(mine) <= len(others) and others[len(others) - len(mine) :] == mine
+
+
+def checked(copier: Copier, operand: c.Term, whole: c.Term, text: str, span: Span) -> c.Term:
+    """An operand, with a check that it has the last sizes of another."""
+    rank = len(sizes(operand.ty))
+    value = c.Var(span, operand.ty, f"checked@{copier.fresh()}")
+    lifted = len(sizes(whole.ty)) - rank
+    pairs = [(dim(whole, lifted + k), dim(value, k), text) for k in range(rank)]
+    return c.Check(span, operand.ty, value.name, operand, tuple(pairs))
+
+
+def dim(array: c.Term, k: int) -> c.Term:
+    return c.Prim(array.span, t.I64, "dim", (array, c.Lit(array.span, t.I64, k)))
