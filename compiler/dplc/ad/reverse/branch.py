@@ -9,7 +9,6 @@ The branches keep a tuple whose slots they share; a slot that a branch does not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 
 from dpl.node import field, record
 
@@ -18,7 +17,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.branch_records import BranchRecords, fits
 from dplc.ad.reverse.cotangents import Inner, Scope, branch
 from dplc.ad.reverse.tape import Reverse, Tape
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, absence, by_sign, signed
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, absence, all_of, by_sign, signed
 from dplc.flat import term as f
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import with_branches
@@ -67,10 +66,11 @@ class Branch:
             at += count
         tape.backward(scope)
         if opened is not None:
-            self.shut(scope, i, opened)
+            self.shut(scope, i, *opened)
 
-    def open(self, scope: Inner, i: int) -> Node | None:
-        """Takes the cotangent of the scrutinee apart, so that the cotangent of the payload is updated in place."""
+    def open(self, scope: Inner, i: int) -> tuple[Node, Part | None] | None:
+        """Takes the cotangent of the scrutinee apart, so that that of the payload is updated in place.  Where it
+        is null it is certain of the payload's floats that they are symbolic zeros."""
         rhs, params = self.bind.rhs, self.tapes[i].params
         if not isinstance(rhs, f.Switch) or not params:
             return None
@@ -80,7 +80,7 @@ class Branch:
         part = scope.get(node)
         targets = self.reverse.nodes(params[0])
         if part is None or not targets:
-            return node
+            return node, part
         convert, tangents, tag = self.reverse.d.convert, self.reverse.tangents, rhs.cases[i].tag
         some = scope.b.inner()
         leaves = tangents.unpack(some, convert.open(some, part.atom, tag))
@@ -88,13 +88,13 @@ class Branch:
         there = scope.b.choose(scope.b.op("is_null", part.atom), nothing, some.block(*leaves))
         for target, leaf in zip(targets, there, strict=True):
             assert target is not None
-            scope.parts[target] = by_sign(scope.b, leaf)
+            scope.parts[target] = by_sign(scope.b, leaf, certain=True)
         del scope.parts[node]  # uses of the scrutinee in the branch begin one of their own
-        return node
+        return node, part
 
-    def shut(self, scope: Inner, i: int, node: Node) -> None:
-        """Rebuilds the scrutinee's cotangent, and adds the contributions of the arm to the scrutinee as a whole.  If
-        nothing was added to the payload, as in merging of lists to all but one of them, it stays null."""
+    def shut(self, scope: Inner, i: int, node: Node, before: Part | None) -> None:
+        """Rebuilds the scrutinee's cotangent, and adds the contributions of the arm to the scrutinee as a whole.  If it
+        was null, and nothing was added to the payload, as in merging of lists to all but one of them, it stays null."""
         rhs, (payload,) = self.bind.rhs, self.tapes[i].params
         assert isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data)
         parts = self.reverse.parts(scope, payload)
@@ -107,7 +107,8 @@ class Branch:
             leaves = [signed(b, part, leaf) for part, leaf in zip(parts, types, strict=True)]
             return self.reverse.d.convert.shut(b, mirror, rhs.cases[i].tag, payload.ty, leaves)
 
-        nothing = nowhere(scope.b, [part for part in parts if part])
+        given = [] if before is None or not before.nullable else [before]
+        nothing = nowhere(scope.b, [*given, *(part for part in parts if part)])
         if nothing is None:
             scope.add(node, Part(whole(scope.b), NO_ZEROS))
             return
@@ -166,11 +167,10 @@ class Branch:
 
 
 def nowhere(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
-    """The condition under which all parts are symbolic zeros; None if there is none, or if it is not known."""
-    if not all(part.zeros is MAYBE_ZERO and part.exact for part in parts):
+    """The condition under which all parts are symbolic zeros; None if there is none, or if it is not certain."""
+    if not all(part.zeros is MAYBE_ZERO and (part.nullable or part.certain) for part in parts):
         return None
-    conds = dict.fromkeys(b.op("is_null", p.atom) if p.nullable else absence(b, p) for p in parts)
-    return reduce(lambda x, y: b.op("and", x, y), conds)
+    return all_of(b, [b.op("is_null", part.atom) if part.nullable else absence(b, part) for part in parts])
 
 
 def dummy(b: Builder, ty: f.Type) -> f.Atom:

@@ -46,7 +46,8 @@ NO_ZEROS, ZERO_ELEMENTS, MAYBE_ZERO = Zeros.NONE, Zeros.ELEMENTS, Zeros.WHOLE
 class Part:
     """A leaf of a tangent or cotangent.  A float with MAYBE_ZERO is a symbolic zero if the condition `absent` is true,
     or if `count` is 0.0.  If neither is given, it is taken for one if it is 0.0, or, as a multiple of a number `value`
-    that may be one, if this is 0.0.  `signed`: it is as in data."""
+    that may be one, if this is 0.0.  `signed`: it is as in data.  `certain`: there it is one for
+    certain, and no number that is 0.0, whose own derivative may not be."""
 
     atom: f.Atom
     zeros: Zeros = NO_ZEROS
@@ -54,6 +55,7 @@ class Part:
     count: f.Atom | None = None
     value: f.Atom | None = None
     signed: bool = False
+    certain: bool = False
 
     @property
     def exact(self) -> bool:
@@ -120,14 +122,24 @@ def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
     """A sum of parts, with its zeros."""
     zeros = reduce(together, (part.zeros for part in parts))
     if all(part.signed for part in parts):
-        return by_sign(b, atom)  # the sum of numbers that are not -0.0 is not, either
+        return by_sign(b, atom, certain=all_certain(parts))  # the sum of numbers that are not -0.0 is not, either
     counted = any(part.count for part in parts)  # of a sum that is a number in any case, too: the loop goes on counting
     if not f.is_float(atom.ty) or not all(part.exact for part in parts) or (zeros is NO_ZEROS and not counted):
         return Part(atom, zeros)
     if counted:
         return Part(atom, zeros, count=reduce(lambda x, y: b.op("acc_add", x, y), [contributions(b, p) for p in parts]))
-    conds = dict.fromkeys(absence(b, part) for part in parts)
-    return Part(atom, zeros, reduce(lambda x, y: b.op("and", x, y), conds))
+    absent = all_of(b, [absence(b, part) for part in parts])
+    return Part(atom, zeros, absent, certain=all_certain(parts))
+
+
+def all_of(b: Builder, conditions: Iterable[f.Atom]) -> f.Atom:
+    """The condition that all of these, at least one, are true."""
+    return reduce(lambda x, y: b.op("and", x, y), dict.fromkeys(conditions))
+
+
+def all_certain(parts: Iterable[Part | None]) -> bool:
+    """True if no number among these is taken for a symbolic zero."""
+    return all(part is None or part.zeros is NO_ZEROS or part.certain for part in parts)
 
 
 def marks(
@@ -182,14 +194,15 @@ def after_branch(
     """A result of a branch.  `mark` is what its blocks yield beside it."""
     zeros = either(ends)
     if mark is not None:
-        return Part(out, zeros, mark) if mark.ty == f.BOOL else Part(out, zeros, count=mark)
+        absent, count = (mark, None) if mark.ty == f.BOOL else (None, mark)
+        return Part(out, zeros, absent, count, certain=all_certain(ends))
     if zeros is NO_ZEROS or not f.is_float(out.ty):
         return Part(out, zeros)
     if cond is not None and by_branch(cond, ends):
-        return Part(out, zeros, cond if ends[0] is None else b.op("not", cond))
+        return Part(out, zeros, cond if ends[0] is None else b.op("not", cond), certain=True)
     if same_mark(ends) and (same := ends[0]) is not None:
-        return Part(out, zeros, same.absent, same.count, signed=all_signed(ends))
-    return by_sign(b, out) if all_signed(ends) else Part(out, zeros)
+        return Part(out, zeros, same.absent, same.count, signed=all_signed(ends), certain=all_certain(ends))
+    return by_sign(b, out, certain=all_certain(ends)) if all_signed(ends) else Part(out, zeros)
 
 
 def after_loop(
@@ -225,7 +238,7 @@ def signed(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
     return b.op("neg", b.op("sub", zero(leaf), part.atom))  # -0.0 for 0.0; its own derivative is there at 0.0, too
 
 
-def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO) -> Part:
+def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO, certain: bool = False) -> Part:
     """A leaf that was in data, or between functions; there it is in this form only if `zeros` say that it may be a
     symbolic zero."""
     if zeros is not MAYBE_ZERO or not f.is_float(atom.ty):
@@ -233,7 +246,7 @@ def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO) -> Part:
     assert isinstance(atom.ty, f.Num)
     bits, sign = SIGN_BITS[atom.ty.name]
     absent = b.op("eq", b.op("bitcast", atom, to=bits), f.Const(1 << sign, f.Num(bits)))
-    return Part(atom, zeros, absent, signed=True)
+    return Part(atom, zeros, absent, signed=True, certain=certain)
 
 
 def sent(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
