@@ -19,7 +19,7 @@ from conftest import ROOT, assert_same_output
 from dpl.diagnostics import DplError
 from dpl.source import Source
 from dpl.syntax.automaton import Parser
-from dpl.syntax.format import format_source
+from dpl.syntax.formatter.format import format_source
 from dpl.syntax.pages import blocks
 from dpl.syntax.parse import parse_block
 from dpl.syntax.tables import tables

@@ -296,7 +296,7 @@ def run_object(made: Any, context: Context) -> Any:
 
 
 def show_trees(modules: list[Module]) -> str:
-    from dpl.syntax.show import show
+    from dpl.syntax.formatter.show import show
 
     return "\n".join(show(module.tree) for module in modules)
 

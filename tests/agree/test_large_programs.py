@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from doubt.agreement import same
 from doubt.oracle import DONE, INTERP, NATIVE, Oracle
-from dpl.syntax.brackets import DEEPEST
+from dpl.syntax.errors.brackets import DEEPEST
 
 N = 300
 

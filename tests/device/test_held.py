@@ -39,7 +39,7 @@ class Device:
         self.model, self.log, self.seen = model, log, 0
 
     def happened(self) -> list[str]:
-        """What was done since the last question, but for waiting."""
+        """What was done since the last question, without waiting."""
         lines = [line for line in self.log.read_text(encoding="utf-8").splitlines() if not line.startswith("wait")]
         new, self.seen = [line.split()[0] for line in lines[self.seen :]], len(lines)
         return new

@@ -44,7 +44,7 @@ def in_order(h: Hole) -> str:
 
 @rule(4, lambda h: h.ty.name == "list")
 def list_by_recursion(h: Hole) -> str:
-    """What is last but for a cell, and takes no stack."""
+    """A call that is last except for a cell, and takes no stack."""
     go, n, x = h.fresh("go"), h.named("n", INT), h.named("x", h.writer.data_type(1))
     start = h(x[1])
     last = h.apart(h.ty, x)

@@ -134,7 +134,7 @@ def test_deep_recursion(program, odd) -> None:
     ids=lambda w: w[0] if isinstance(w, list) else "",
 )
 def test_failures(dpl, program, odd, words, title) -> None:
-    """The message of `dpl run`, but for the calls that led there."""
+    """The message of `dpl run`, without the calls that led there."""
     run = done([program, *words], odd, code=1)
     assert run.stderr.startswith(f"{title}\n") and " odd.dp:" in run.stderr.replace(f"{odd}/", "") and "^" in run.stderr
     told = dpl("run", odd / "odd.dp", *words)

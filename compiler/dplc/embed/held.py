@@ -5,8 +5,8 @@
     np.asarray(p)                          its elements on the host
     torch.from_dlpack(p), jax.numpy.from_dlpack(p), cupy.asarray(p)         the same memory on the GPU
 
-Arguments on the GPU, by `__cuda_array_interface__` or `__dlpack__`, are read where they are.  Nobody may write to
-arrays that are shared in this way.
+Arguments on the GPU, by `__cuda_array_interface__` or `__dlpack__`, are read where they are.  Arrays
+that are shared in this way must not be written to.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ The mebibytes of stack that a program may use, also an executable.
 \fBoff\fP does without NumPy's LAPACK.
 .TP
 \fBNO_COLOR\fP, \fBFORCE_COLOR\fP
-No colours in messages; colours even where nobody is looking.
+No colours in messages; colours even where the output is no terminal.
 .SH EXAMPLES
 .EX
 dpl run model.dp

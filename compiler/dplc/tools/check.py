@@ -9,10 +9,10 @@ from dpl.core.term import Check, Program
 from dpl.core.walk import subterms
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
-from dpl.types.advice import advice_without_running
 from dpl.types.check import check_all
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.state.env import Exports, Value
+from dpl.types.warnings.advice import advice_without_running
 
 from dplc.passes.entry.exports import exports
 from dplc.stack import on_large_stack

@@ -1,8 +1,8 @@
 """The first run of all, where no shipped runtime fits: it is compiled beside the check of the library and the program.
 
 That takes seconds, as does the library's check, if none was shipped.  A process of its own makes the runtime's entry in
-the cache; who needs it earlier waits for it (`kept.once`).  A program that ends sooner does not wait, and the next one
-finds the entry.
+the cache; one that needs it earlier waits for it (`kept.once`).  A program that ends sooner does not wait, and the next
+one finds the entry.
 """
 
 from __future__ import annotations

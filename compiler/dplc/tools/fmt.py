@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from dpl.diagnostics import DplError
-from dpl.syntax.format import format_source
+from dpl.syntax.formatter.format import format_source
 from dpl.syntax.load import read
 
 from dplc.tools.files import put

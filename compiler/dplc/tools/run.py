@@ -289,8 +289,8 @@ def of_expression(text: str) -> Source:
     in the text as the user wrote it."""
     from dpl.source import Source
     from dpl.syntax import tree
+    from dpl.syntax.formatter.shape import spine
     from dpl.syntax.parse import parse_input
-    from dpl.syntax.shape import spine
 
     found = parse_input(Source(EXPRESSION, text))
     if isinstance(found, tree.File):

@@ -329,7 +329,7 @@ class Run:
         self._watching(on)
 
     def repeat(self, time: int) -> None:
-        """Run to a time at which the run has been before.  Nobody can interrupt that: the run would be elsewhere."""
+        """Run to a time at which the run has been before.  It cannot be interrupted: the run would be elsewhere."""
         while isinstance(self.forward(limit=time), Interrupted):
             pass
 

@@ -43,8 +43,8 @@ def _inverse(x: Val) -> Val:
 
 
 def _divisor_slope(t: Val, a, y) -> Val:
-    """-a / b^2, within 4 units.  Where 1 / b is infinite, b is so small that the slope is infinite, too, but for a
-    subnormal a."""
+    """-a / b^2, within 4 units.  Where 1 / b is infinite, b is so small that the slope is infinite, too, unless a
+    is subnormal."""
     return -t * (a[0] * _inverse(a[1]) * _inverse(a[1]))
 
 

@@ -15,9 +15,9 @@ from dpl.node import replace
 from dpl.source import Source, Span
 from dpl.syntax import pages, tree
 from dpl.syntax.automaton import Parser
-from dpl.syntax.brackets import Declarations, begins_declaration, too_deep, unbalanced
 from dpl.syntax.build import Builder
 from dpl.syntax.docs import attach_docs
+from dpl.syntax.errors.brackets import Declarations, begins_declaration, too_deep, unbalanced
 from dpl.syntax.foreign import foreign_operators
 from dpl.syntax.lexer import Lexer, Token
 from dpl.syntax.tables import tables
@@ -113,7 +113,7 @@ def _run(parser: Parser, tokens: list[Token]) -> tuple[Any, list[Diagnostic]]:
         failed = parser.feed(tokens, at)
         if failed is None:
             return parser.values[-1], problems
-        from dpl.syntax import mistakes
+        from dpl.syntax.errors import mistakes
 
         problem = mistakes.explain(parser, tokens, failed)
         if problem.code == "E0109":

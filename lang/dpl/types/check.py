@@ -12,13 +12,13 @@ from dpl.core import term
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import node, replace
 from dpl.syntax.load import Module
-from dpl.types.advice import advice
 from dpl.types.declarations import Item
 from dpl.types.library import Library, library
 from dpl.types.module import check_module, unstarted
 from dpl.types.remembered import Remembered, key, recall, remember
 from dpl.types.state.context import Context
 from dpl.types.state.env import Exports
+from dpl.types.warnings.advice import advice
 
 
 @node

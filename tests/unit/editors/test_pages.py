@@ -14,9 +14,9 @@ pytest.importorskip("pygls", reason="the language server's extra is not installe
 
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
-from dpl.types.advice import advice_without_running
 from dpl.types.check import check_all
 from dpl.types.state.context import Context
+from dpl.types.warnings.advice import advice_without_running
 from dplc.passes.entry.exports import exports
 from dplc.tools.lsp.features import colours, hints, problems
 from dplc.tools.lsp.text.documents import Document, Workspace

@@ -1,4 +1,4 @@
-"""Flat reads back: `parse(show(p))` is `p`, but for places in the source."""
+"""Flat reads back: `parse(show(p))` is `p`, except for places in the source."""
 
 from __future__ import annotations
 

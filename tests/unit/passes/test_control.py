@@ -20,7 +20,7 @@ def mono_of(source: Source):
 
 
 def definitions(text: str) -> dict[str, str]:
-    """The functions of a program after the pass, but for their types' declarations, by their names."""
+    """The functions of a program after the pass, without their types' declarations, by their names."""
     shown = show_mono(explicit_control(mono_of(Source("it.dp", text))))
     parts = ("\n" + shown).split("\ndef ")[1:]
     return {part.split(" ")[0].split("@")[0]: "def " + part.split("\ndo\n")[0].rstrip() for part in parts}

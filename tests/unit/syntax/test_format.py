@@ -5,7 +5,7 @@ import random
 import pytest
 from conftest import ROOT, one_in
 from dpl.source import Source
-from dpl.syntax.format import format_source, show
+from dpl.syntax.formatter.format import format_source, show
 from dpl.syntax.lexer import Lexer
 from dpl.syntax.parse import parse
 from dpl.syntax.tables import tables

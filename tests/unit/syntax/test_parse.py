@@ -6,8 +6,8 @@ import pytest
 from dpl.diagnostics import DplError
 from dpl.source import Source
 from dpl.syntax import tables, tree
+from dpl.syntax.formatter.show import show_expr
 from dpl.syntax.parse import parse, parse_expr, parse_type
-from dpl.syntax.show import show_expr
 from trees import bare
 
 

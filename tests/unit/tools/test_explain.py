@@ -13,8 +13,8 @@ from conftest import ROOT
 from dpl import resources
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
-from dpl.types.advice import advice_without_running
 from dpl.types.check import check_all
+from dpl.types.warnings.advice import advice_without_running
 
 PAGES = sorted(resources.codes().glob("*.md"))
 PROGRAM = re.compile(r"^```dpl (wrong|right)([ \w-]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from checking import check
 from dpl.diagnostics import Diagnostic
-from dpl.types.activity import Analysis
+from dpl.types.warnings.activity import Analysis
 
 
 def warned(text: str) -> list[Diagnostic]:

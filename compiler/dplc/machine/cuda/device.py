@@ -1,7 +1,7 @@
 """Functions of flat as device code: the emitter of the host, with what a thread of a GPU does in another way.
 
-Calls have no debug locations, as the host tells failures.  Nobody outside of a thread sees what it makes, so owners are
-counted in its own arena only.
+Calls have no debug locations, as the host tells failures.  What a thread makes is not seen outside of it, so owners
+are counted in its own arena only.
 """
 
 from __future__ import annotations

@@ -73,15 +73,6 @@ class _Kernel:
 
         return w.loop(("i64", self.leaf), [first, init], lambda s: w.let(f"icmp slt i64 {s[0]}, {count}"), more)[1]
 
-    def each(self, count: str, first: str, step: str, body: Callable[[str], object]) -> None:
-        w = self.w
-
-        def run(state: Values) -> Values:
-            body(state[0])
-            return [w.let(f"add i64 {state[0]}, {step}")]
-
-        w.loop(("i64",), [first], lambda s: w.let(f"icmp slt i64 {s[0]}, {count}"), run)
-
     def warp(self) -> tuple[str, str, str]:
         """The number of this thread's warp, its own in it, and the number of warps."""
         w = self.w
@@ -114,7 +105,7 @@ def tree(ty: str) -> str:
             total = k.plus(k.load("%sums", left), k.load("%sums", w.add(left, s)))
             w.store(k.leaf, total, k.place("%sums", left))
 
-        k.each(pairs, k.thread, k.step, pair)
+        w.strided(k.thread, pairs, k.step, pair)
         w.do("call void @llvm.nvvm.barrier0()")
         return [two]
 
@@ -131,7 +122,7 @@ def columns(ty: str) -> str:
                       k.load("%sums", c))  # fmt: skip
         w.store(k.leaf, total, k.place("%sums", c))
 
-    k.each("%columns", k.thread, k.step, column)
+    w.strided(k.thread, "%columns", k.step, column)
     return k.text()
 
 
@@ -148,7 +139,7 @@ def blocks(ty: str) -> str:
         total = w.let(f"call {k.leaf} @rt.warp.{ty}({k.leaf} {value}, i64 {size})")
         k.store_first(lane, total, lambda: k.place("%sums", b))
 
-    k.each(count, warp, warps, block)
+    w.strided(warp, count, warps, block)
     return k.text()
 
 
@@ -167,7 +158,7 @@ def add(ty: str) -> str:
         before = k.load("%to", i)
         k.store_first(lane, k.plus(before, total), lambda: k.place("%to", i))
 
-    k.each("%n", warp, warps, element)
+    w.strided(warp, "%n", warps, element)
     return k.text()
 
 

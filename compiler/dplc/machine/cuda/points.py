@@ -4,7 +4,7 @@ kernel's geometry says (`passes/device/kernels.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from dpl.node import node
 from dpl.prims.sums import BLOCK
@@ -160,21 +160,8 @@ class Points:
             else:
                 self.e.put(made.elem, self.e.value(made.value), start)
 
-    def every(self, body: Callable[[str], object], count: str, first: str, step: str) -> None:
-        """for i = first; i < count; i += step"""
-        w = self.w
-
-        def below(state: Values) -> str:
-            return w.let(f"icmp slt i64 {state[0]}, {count}")
-
-        def run(state: Values) -> Values:
-            body(state[0])
-            return [w.let(f"add nsw i64 {state[0]}, {step}")]
-
-        w.loop(("i64",), [first], below, run)
-
     def each(self) -> None:
-        self.every(self.compute, self.total(), self.first, self.step)
+        self.w.strided(self.first, self.total(), self.step, self.compute)
 
     # ---- sums
 
@@ -196,7 +183,7 @@ class Points:
             self.e.put(made.elem, self.e.value(made.value), place)
 
     def numbers(self) -> None:
-        self.every(self.number, self.total(), self.first, self.step)
+        self.w.strided(self.first, self.total(), self.step, self.number)
 
     def blocks(self) -> None:
         """Blocks of threads do blocks of points."""
@@ -232,7 +219,7 @@ class Points:
             for (k, made), value in zip(folds, sums, strict=True):
                 self.e.put(made.elem, [value], w.element(self.places[k], place, struct(made.elem).size))
 
-        self.every(column, w.mul(blocks, columns), self.first, self.step)
+        w.strided(self.first, w.mul(blocks, columns), self.step, column)
 
     # ---- additions
 
@@ -262,7 +249,7 @@ class Points:
                     self.require_same(inits[at + 1], ends[at + 1])
                 at += len(leaves(made.value.ty))
 
-        self.every(group, self.groups, self.first, self.step)
+        self.w.strided(self.first, self.groups, self.step, group)
 
     def copy(self, k: int, made: Made, group: str) -> Values:
         """The copy of a target that a group adds to; only this group knows it."""

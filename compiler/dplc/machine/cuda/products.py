@@ -14,8 +14,6 @@ up 4 x 4 elements; or a warp 16 x 32 of them in f64, by matrix instructions of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values, Writer
@@ -58,15 +56,6 @@ class Product:
             f'{before}define ptx_kernel void @{name}_{self.ty}({head}) "nvvm.maxntid"="{THREADS}" nounwind {{\n'
             f"entry:\n{casts}  br label %start\nstart:\n{lines}\n  ret void\n}}\n"
         )
-
-    def every(self, first: str, count: str, step: str, body: Callable[[str], object]) -> None:
-        w = self.w
-
-        def run(state: Values) -> Values:
-            body(state[0])
-            return [w.let(f"add i64 {state[0]}, {step}")]
-
-        w.loop(("i64",), [first], lambda s: w.let(f"icmp slt i64 {s[0]}, {count}"), run)
 
     def place(self, base: str, i: str) -> str:
         return self.w.let(f"getelementptr {self.leaf}, ptr {base}, i64 {i}")
@@ -136,7 +125,7 @@ def dots(k: Product, name: str = "dots") -> str:
 
         w.choose(w.let(f"icmp eq i64 {lane}, 0"), (), store, list)
 
-    k.every(w.let(f"lshr i64 {thread}, 5"), w.mul(size, k.parts), w.let(f"lshr i64 {threads}, 5"), element)
+    k.w.strided(w.let(f"lshr i64 {thread}, 5"), w.mul(size, k.parts), w.let(f"lshr i64 {threads}, 5"), element)
     return k.text(name)
 
 
@@ -149,7 +138,7 @@ def mend(ty: str) -> str:
         i, j = w.let(f"udiv i64 {e}, %n"), w.let(f"urem i64 {e}, %n")
         k.finish(i, j, w.load(k.leaf, k.place("%t", e)))
 
-    k.every(w.let("call i64 @rt.thread()"), w.mul("%m", "%n"), w.let("call i64 @rt.threads()"), element)
+    k.w.strided(w.let("call i64 @rt.thread()"), w.mul("%m", "%n"), w.let("call i64 @rt.threads()"), element)
     return k.text("mend", more="t")
 
 
@@ -178,7 +167,7 @@ class Tiles(Product):
         self.wide = w.let(f"udiv i64 {w.let(f'add i64 %n, {SIDE - 1}')}, {SIDE}")
         high = w.let(f"udiv i64 {w.let(f'add i64 %m, {SIDE - 1}')}, {SIDE}")
         self.tiles = w.mul(self.wide, high)
-        self.every(block, w.mul(self.tiles, self.parts), blocks, self.tile)
+        self.w.strided(block, w.mul(self.tiles, self.parts), blocks, self.tile)
         return self.text(name, before)
 
     def own(self) -> None:

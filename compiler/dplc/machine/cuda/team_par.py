@@ -10,7 +10,6 @@ from __future__ import annotations
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
-from dplc.flat.ops.row import Dim
 from dplc.machine.cuda.points import Places, Points
 from dplc.machine.cuda.team import Team
 from dplc.machine.emit import arrays
@@ -41,7 +40,7 @@ class TeamPar:
     def write(self) -> Values:
         """The results."""
         e = self.e
-        sizes = [[self.dim(dim) for dim in (made.row if made.out.kind == "keep" else made.dims)]
+        sizes = [[self.e.length_of(dim) for dim in (made.row if made.out.kind == "keep" else made.dims)]
                  for made in self.kernel.outs]  # fmt: skip
         made = [self.place(one, size) for one, size in zip(self.kernel.outs, sizes, strict=True)]
         adds = [k for k, one in enumerate(self.kernel.outs) if one.out.kind == "add" and not one.own]
@@ -54,12 +53,6 @@ class TeamPar:
         told = ["true"] if len(self.vars) > len(made) else []  # that a device has done it
         return told + [leaf for one, array in zip(self.kernel.outs, made, strict=True)
                        for leaf in self.result(one, array)]  # fmt: skip
-
-    def dim(self, dim: Dim) -> str:
-        if isinstance(dim, tuple):
-            var, k = dim
-            return self.e.value(var)[2 + k]
-        return self.e.one(dim)
 
     def place(self, made: Made, size: list[str]) -> Array:
         """The array that a result of points goes to."""

@@ -13,6 +13,7 @@ from typing import Any
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
+from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.places import outermost
 from dplc.flat.walk import atoms, names, spans
@@ -90,6 +91,12 @@ class BodyEmitter(Emitter, ABC):
     def one(self, atom: f.Atom) -> str:
         (leaf,) = self.value(atom)
         return leaf
+
+    def length_of(self, dim: Dim) -> str:
+        if isinstance(dim, tuple):
+            var, k = dim
+            return self.value(var)[2 + k]
+        return self.one(dim)
 
     def values(self, atoms: tuple[f.Atom, ...]) -> Values:
         return [leaf for atom in atoms for leaf in self.value(atom)]

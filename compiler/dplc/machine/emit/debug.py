@@ -35,7 +35,7 @@ MARK = re.compile(r", !dbg ![0-9]+")
 
 
 def has_no_location(line: str) -> bool:
-    """An instruction without a debug location (phis need none), but for those that end in a mark (`versions.py`)."""
+    """An instruction without a debug location (phis need none), except those that end in a mark (`versions.py`)."""
     return line.startswith("  ") and "!dbg" not in line and " phi " not in line and " ;" not in line
 
 

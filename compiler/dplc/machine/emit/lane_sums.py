@@ -34,8 +34,8 @@ class SumLoop:
         self.short = short
 
     def totals(self, outer: bool) -> Values:
-        """Writes the loop.  If how many are added is not known, there are two loops, but for an `outer` one, which has
-        others in it."""
+        """Writes the loop.  If how many are added is not known, there are two loops.  An `outer` loop, which has
+        others in it, is written once."""
         if all(n.isdigit() for n in self.counts):
             known = prod(map(int, self.counts))
             if known >= FEW and self.short and len(self.counts) == 1 and known <= LANES:

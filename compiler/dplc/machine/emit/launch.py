@@ -145,12 +145,6 @@ class _Launch(Launching):
         if not isinstance(dim, f.Const):
             self.params.append(("i64", operand))
 
-    def dim(self, dim: Dim) -> str:
-        if isinstance(dim, tuple):
-            var, k = dim
-            return self.e.value(var)[2 + k]
-        return self.e.one(dim)
-
     def temporary(self, elem: f.Type, count: str) -> str:
         return self.address(f"device_temp(i64 {self.w.mul(count, str(struct(elem).size))})", none="0")
 
@@ -161,7 +155,7 @@ class _Launch(Launching):
         """The groups of points (`groups_of` in `passes/device/kernels.py`); too few are given up."""
         w, size = self.w, "0"
         for made in adds:
-            size = w.add(size, w.product([self.dim(dim) for dim in made.dims]))
+            size = w.add(size, w.product([self.e.length_of(dim) for dim in made.dims]))
         most = w.let(f"udiv i64 {ROOM}, {w.let(f'call i64 @llvm.umax.i64(i64 {size}, i64 1)')}")
         for other in (self.points, str(MOST_GROUPS)):
             most = w.let(f"call i64 @llvm.smin.i64(i64 {most}, i64 {other})")
@@ -173,7 +167,7 @@ class _Launch(Launching):
 
     def keep(self, made: Made) -> None:
         """An array of all values, written over the target if it has no other owner."""
-        e, dims = self.e, [*self.counts, *[self.dim(dim) for dim in made.row]]
+        e, dims = self.e, [*self.counts, *[self.e.length_of(dim) for dim in made.row]]
         target = made.out.target
         if target is None:
             array = arrays.new_checked(e, made.elem, dims)
@@ -191,7 +185,7 @@ class _Launch(Launching):
 
     def last_points(self, made: Made) -> None:
         """The greatest number of a point for each place: whoever comes later does not matter to a maximum."""
-        (length,) = [self.dim(dim) for dim in made.dims]
+        (length,) = [self.e.length_of(dim) for dim in made.dims]
         array = arrays.new_checked(self.e, made.elem, [length])
         place, size = self.room_for(array), self.w.mul(length, str(array.size))
         self.params.append(("i64", place))
@@ -241,7 +235,7 @@ class _Launch(Launching):
         e, w, out = self.e, self.w, made.out
         assert out.target is not None
         target = array_of(out.target.ty, e.value(out.target))
-        dims = [self.dim(dim) for dim in made.dims]
+        dims = [self.e.length_of(dim) for dim in made.dims]
         size = w.product(dims)
         copies = self.temporary(made.elem, w.mul(self.groups, size))
         bytes_ = w.mul(size, str(target.size))
@@ -279,7 +273,7 @@ class _Launch(Launching):
         """Points add to the target itself, or to a copy of it, each at places of its own."""
         e, out = self.e, made.out
         assert out.target is not None
-        target, dims = array_of(out.target.ty, e.value(out.target)), [self.dim(dim) for dim in made.dims]
+        target, dims = array_of(out.target.ty, e.value(out.target)), [self.e.length_of(dim) for dim in made.dims]
         array, place = self.onto(target, made, dims, self.kernel.in_place, self.before)
         self.params.append(("i64", place))
         for dim, operand in zip(made.dims, dims, strict=True):

@@ -86,7 +86,7 @@ def _free(e: BodyEmitter, lines: Sequence[str]) -> list[str]:
 
 
 def free(lines: Sequence[str], known: tuple[str, ...]) -> list[str]:
-    """The values that lines use and do not define, but for those whose names begin with `known`."""
+    """The values that lines use and do not define, except those whose names begin with `known`."""
     own = {"%start", *(f"%{line.split(':', 1)[0]}" for line in lines if not line.startswith(" "))}  # labels
     own |= {line.split(" = ", 1)[0].strip() for line in lines if " = " in line}
     used = dict.fromkeys(name for line in lines for name in NAME.findall(line))

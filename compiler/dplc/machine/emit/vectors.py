@@ -68,7 +68,7 @@ def vector(w: Writer, row: str, ty: str, lanes: int, args: list[str]) -> str:
 
 
 def powi(w: Writer, ty: str, lanes: int, x: str, n: int) -> str:
-    """A power that is products, in double precision but for squares, as in `maths.py`."""
+    """A power that is products, in double precision except for squares, as in `maths.py`."""
     t, wide, one = vector_type(ty, lanes), vector_type("f64", lanes), "splat (double 1.0)"
     if n == 2:
         return w.let(f"fmul {t} {x}, {x}")

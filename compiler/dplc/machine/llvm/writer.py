@@ -266,6 +266,18 @@ class Writer:
 
         self.count_to(n, step, mark=mark)
 
+    def strided(self, first: str, n: str, step: str, body: Callable[[str], object]) -> None:
+        """for i = first; i < n; i += step"""
+
+        def below(state: Values) -> str:
+            return self.let(f"icmp slt i64 {state[0]}, {n}")
+
+        def run(state: Values) -> Values:
+            body(state[0])
+            return [self.let(f"add nsw i64 {state[0]}, {step}")]
+
+        self.loop(("i64",), [first], below, run)
+
     # ---- arithmetic on lengths
 
     def is_between(self, place: str, low: str, high: str) -> str:

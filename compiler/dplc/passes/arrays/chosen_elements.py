@@ -7,7 +7,7 @@
 
 Only numbers of elements depend on `d` then, so no derivative flows through it: reverse mode goes through the chosen
 element alone, instead of all n with cotangents that are zero.  Done in functions that are differentiated; it costs one
-element more, so who only calls such a function has it as it was (`plain_copies.py`).
+element more, so plain calls of such a function have it as it was (`plain_copies.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A function that was changed for its derivative stays as it was for those who only call it.
+"""A function that was changed for its derivative stays as it was for plain calls.
 
     y = vjp f x          y = vjp f x
     z = f(x')      =>    z = f'(x')           where f' is f before the change
@@ -51,7 +51,7 @@ def _places(rhs: f.Rhs) -> Iterator[Call]:
 
 
 def _calling(block: f.Block, plain: dict[str, str], kept: Set[Call]) -> f.Block:
-    """The block with calls of the copies, but for the kept calls."""
+    """The block with calls of the copies, except the kept calls."""
     if plain.keys().isdisjoint(callees(block)):
         return block
 

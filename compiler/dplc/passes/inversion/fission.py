@@ -83,7 +83,7 @@ class _Fission:
         self, bind: f.Bind, par: f.Par, binds: Sequence[f.Bind], kept: Sequence[f.Var], inner: tuple[f.Atom, ...],
         outermost: bool,
     ) -> f.Bind:  # fmt: skip
-        """A Par that keeps numbers, or arrays of them, and does what the old one does but for additions."""
+        """A Par that keeps numbers, or arrays of them, and does what the old one does, without additions."""
         rest = [k for k, out in enumerate(par.outs) if out.kind != "add"]
         ranks = [len(par.space) + (var.ty.rank if isinstance(var.ty, f.Arr) else 0) for var in kept]
         arrays = self.final if outermost else [

@@ -350,7 +350,7 @@ class _Stencil:
         self.b.binds += copier.binds(tuple(binds))
 
     def is_whole(self, site: Site) -> bool:
-        """True if there are as many places as points, but for a constant: then asking all places costs no more."""
+        """True if there are as many places as points, up to a constant: then asking all places costs no more."""
         counts = {loop.index.name: loop.count for loop in site.loops}
         return all(set(combined(self.affine.sum(length), self.affine.sum(counts[index]), -1)) <= {ONE}
                    for index, length in zip(site.solved, site.dims, strict=True))  # fmt: skip

@@ -36,7 +36,7 @@ CONVENTIONS = """\
  *
  * Arrays are given as a pointer to their elements, the last dimension running fastest, and those sizes that their types
  * leave open.  They are read where they are and never written to.  Sizes that must agree are compared.  Refused are
- * null pointers, but for the elements of what has none; strings that are not UTF-8; booleans other than 0 and 1.
+ * null pointers, except of arrays without elements; strings that are not UTF-8; booleans other than 0 and 1.
  *
  * Results go to where pointers say.  For an array or a string, `*result` is either null: then it is set to memory that
  * {name}_free() frees, and the sizes are set; or it is the caller's memory: then the sizes must say how large that is,

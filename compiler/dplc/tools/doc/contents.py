@@ -13,8 +13,8 @@ from pathlib import Path
 from dpl.node import node
 from dpl.prims import TABLE
 from dpl.syntax import tree
+from dpl.syntax.formatter.show import show
 from dpl.syntax.load import Module, load, load_standard, read, standard_modules
-from dpl.syntax.show import show
 from dpl.types.check import check_all
 from dpl.types.library import library
 from dpl.types.state.env import Exports, Primitive, Value

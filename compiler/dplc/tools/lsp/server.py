@@ -16,7 +16,7 @@ from typing import Any
 
 from dpl.diagnostics import DplError
 from dpl.source import Source
-from dpl.syntax.format import format_source
+from dpl.syntax.formatter.format import format_source
 from dpl.types.library import library
 from lsprotocol import types as lsp
 from pygls import uris

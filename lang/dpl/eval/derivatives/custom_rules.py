@@ -164,7 +164,7 @@ def above(x: Value, level: int) -> bool:
 
 
 def _summed(level: int, x: Value, y: Value, pull_all: Callable) -> Value:
-    """As `_join`, but for results that depend on a captured variable of a higher level, whose tag must stay outermost:
+    """As `_join`, for results that depend on a captured variable of a higher level, whose tag must stay outermost:
     y plus the sum of its slopes times the varying part of x (the part whose value is zero)."""
     add, sub, mul = (scalar(name, "f64") for name in ("add", "sub", "mul"))
     varied = [sub(leaf, primal_at(leaf, level)) for leaf in leaves(x) if node_at(leaf, level)]

@@ -10,7 +10,7 @@ from dpl.diagnostics import Edit, Label
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import OPERATORS, WORDS
-from dpl.syntax.shape import spine
+from dpl.syntax.formatter.shape import spine
 from dpl.types.messages.axes import along, named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, taken_apart
 from dpl.types.messages.pretty import show_scheme

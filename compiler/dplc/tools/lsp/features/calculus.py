@@ -12,8 +12,8 @@ from dpl.core import term
 from dpl.core.walk import subterms
 from dpl.node import record
 from dpl.prims import TABLE
-from dpl.types.activity import Dependence, has_float, local_functions, reach
 from dpl.types.library import library
+from dpl.types.warnings.activity import Dependence, has_float, local_functions, reach
 
 from dplc.tools.lsp.text.documents import Document
 from dplc.tools.lsp.text.names import Foreign, Symbol, Target

@@ -13,7 +13,6 @@ from dpl.diagnostics import Diagnostic, Warnings
 from dpl.node import field, record
 from dpl.source import Source, Span
 from dpl.syntax import tree
-from dpl.types.advice import advice, advice_without_running
 from dpl.types.declarations import Item, bound_names
 from dpl.types.declarations import Module as Checker
 from dpl.types.library import Library
@@ -24,6 +23,7 @@ from dpl.types.solve.scheme import Scheme, free, replace
 from dpl.types.state.context import Context
 from dpl.types.state.env import Exports, Failed, Value
 from dpl.types.state.notes import Notes
+from dpl.types.warnings.advice import advice, advice_without_running
 
 from dplc.passes.entry.exports import offered
 from dplc.tools.lsp.text.pages import Book, Page

@@ -16,11 +16,12 @@ from pathlib import Path
 from dpl.diagnostics import Diagnostic
 from dpl.node import replace
 from dpl.source import Source, Span
-from dpl.syntax import mistakes, tree
+from dpl.syntax import tree
 from dpl.syntax.automaton import Parser
-from dpl.syntax.brackets import unbalanced
 from dpl.syntax.build import Builder
 from dpl.syntax.docs import attach_docs
+from dpl.syntax.errors import mistakes
+from dpl.syntax.errors.brackets import unbalanced
 from dpl.syntax.foreign import OPERATORS, foreign_operators
 from dpl.syntax.lexer import Lexer, Token
 from dpl.syntax.tables import tables

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.syntax.shape import comment_ends_line
+from dpl.syntax.formatter.shape import comment_ends_line
 
 _WHOLE = (
     tree.PatWild, tree.PatVar, tree.PatLit, tree.PatTuple, tree.PatCon, tree.PatCons, tree.PatList, tree.PatArray,

@@ -19,7 +19,7 @@ from dpl.core.term import Def, Program, Term
 from dpl.core.walk import changed, within
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source, Span
-from dpl.types.activity import NONE, variables
+from dpl.types.warnings.activity import NONE, variables
 
 FEW = 16
 NEAR = 8  # functions that are followed from one that calls itself through them

@@ -13,8 +13,8 @@ from typing import Any
 
 from dpl.node import replace
 from dpl.syntax import tree
-from dpl.syntax.comments import Comments, parts_of
-from dpl.syntax.doc import (
+from dpl.syntax.formatter.comments import Comments, parts_of
+from dpl.syntax.formatter.doc import (
     FLUSH,
     HARD,
     LINE,
@@ -30,9 +30,8 @@ from dpl.syntax.doc import (
     layout,
     nest,
 )
-from dpl.syntax.notation import escape, literal, name, parameter, pattern, string, type_
-from dpl.syntax.operators import PIPE, POWER, UNARY
-from dpl.syntax.shape import (
+from dpl.syntax.formatter.notation import escape, literal, name, parameter, pattern, string, type_
+from dpl.syntax.formatter.shape import (
     ARGUMENT,
     ATOM,
     FREE,
@@ -57,6 +56,7 @@ from dpl.syntax.shape import (
     starts_line,
     starts_with_symbol,
 )
+from dpl.syntax.operators import PIPE, POWER, UNARY
 
 WIDTH = 100
 DEEP = 8  # columns kept free for the indentation of a body below

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dpl.diagnostics import Diagnostic, Edit
 from dpl.node import replace
 from dpl.source import Span
-from dpl.syntax.brackets import begins_declaration
+from dpl.syntax.errors.brackets import begins_declaration
+from dpl.syntax.errors.place import Place
 from dpl.syntax.foreign import COMPOSED, EACH_SECOND, LAMBDA, STARTS, TYPE_WORDS, WORDS, table
 from dpl.syntax.lexer import Token
-from dpl.syntax.place import Place
 
 
 def _range(place: Place) -> Diagnostic | None:

@@ -8,9 +8,9 @@ from dpl import resources
 from dpl.diagnostics import Diagnostic, Edit
 from dpl.node import replace
 from dpl.source import Span
+from dpl.syntax.errors.place import Place
 from dpl.syntax.foreign import LAMBDA, STARTS, TYPE_WORDS, WORDS, table
 from dpl.syntax.lexer import Token
-from dpl.syntax.place import Place
 
 SUM_TYPE = "a value of several types:  type t = A of float | B of int"
 STARS = {

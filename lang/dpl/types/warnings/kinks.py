@@ -21,7 +21,7 @@ from dpl.diagnostics import Diagnostic, Label
 from dpl.node import field, node, record
 from dpl.prims import TABLE, evaluation
 from dpl.source import Source, Span
-from dpl.types.activity import OPERATORS, has_float
+from dpl.types.warnings.activity import OPERATORS, has_float
 
 STARTS = {name: (0, 1) for name in OPERATORS} | {
     "Optim.minimize": (1, 2), "Optim.descend": (2, 3), "Optim.lbfgs": (1, 2), "Optim.cg": (1, 2),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dpl.diagnostics import DplError
 from dpl.source import Source
 from dpl.syntax import tree
+from dpl.syntax.formatter.show import show, show_expr
 from dpl.syntax.pages import Block, blocks, is_page
 from dpl.syntax.parse import parse, parse_block
-from dpl.syntax.show import show, show_expr
 
 _SETTLING = 4  # most passes: a comment in an odd place may move again when the lines around it change
 

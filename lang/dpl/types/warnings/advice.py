@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpl.core.term import Program
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source
-from dpl.types import activity, certain_bounds, kinks, modes
+from dpl.types.warnings import activity, certain_bounds, kinks, modes
 
 
 def advice(program: Program, own: set[Source]) -> list[Diagnostic]:

@@ -8,7 +8,7 @@ from dpl.diagnostics import Diagnostic
 from dpl.node import node
 from dpl.source import Source, Span
 from dpl.syntax.automaton import Parser
-from dpl.syntax.brackets import begins_declaration
+from dpl.syntax.errors.brackets import begins_declaration
 from dpl.syntax.lexer import Token
 
 

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dpl.diagnostics import Diagnostic, Edit, Label
 from dpl.node import replace
 from dpl.source import Span
-from dpl.syntax import expected
 from dpl.syntax.automaton import Parser
-from dpl.syntax.brackets import begins_declaration
+from dpl.syntax.errors import expected
+from dpl.syntax.errors.brackets import begins_declaration
+from dpl.syntax.errors.habits import HABITS
+from dpl.syntax.errors.headings import HEADINGS
+from dpl.syntax.errors.place import Place
 from dpl.syntax.foreign import EACH_SECOND, LAMBDA, table
-from dpl.syntax.habits import HABITS
-from dpl.syntax.headings import HEADINGS
 from dpl.syntax.lexer import Token
-from dpl.syntax.place import Place
 
 
 def explain(parser: Parser, tokens: list[Token], number: int) -> Diagnostic:
