@@ -87,11 +87,14 @@ class Points:
         if self.kernel.loops:
             self.e.run(self.kernel.levels[-1].before)
             self.inner(0, point, 0)
+            self.e.run(self.kernel.levels[-1].after)
         else:
             self.e.run(self.binds)
             self.keep(point)
             for place, made in self.moving:
                 self.require_same(place, self.e.value(made.value)[1])
+        for level in reversed(self.kernel.levels[:-1]):
+            self.e.run(level.after)
 
     def own_accumulators(self) -> None:
         """Defines the arrays to which each point adds at places of its own."""
@@ -127,6 +130,7 @@ class Points:
                 else:
                     self.e.run(level.before)
                     self.inner(number_ + 1, here, depth + len(lengths))
+                    self.e.run(level.after)
 
             self.w.repeat(lengths[k], step)
 

@@ -26,6 +26,7 @@ from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.launched_products import FEW_ELEMENTS, tiles_of
 from dplc.machine.emit.launching import Launching, need_host
 from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.paying import device_pays, near
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Values
 from dplc.passes.device.place import may_be_launched
@@ -104,6 +105,7 @@ class _Convolution(Launching):
     def __init__(self, e: BodyEmitter, device: Device, factors: tuple[Array, Array], s: Sizes, mask: int) -> None:
         super().__init__(e, device)
         self.factors, self.s, self.mask, w = factors, s, mask, e.w
+        self.label_of_few = f"conv{s.wanted}_few_{factors[0].number.name}"
         inputs, outputs = (w.let(f"sdiv i64 {n}, {s.groups}") for n in (s.channels, s.outputs))
         places, terms = w.product([s.images, *s.places]), w.product([*s.window, inputs])
         self.m, self.n, self.k = {
@@ -117,7 +119,8 @@ class _Convolution(Launching):
         w, work = self.w, number(2.0, "f64")
         for length in (self.m, self.n, self.k, self.s.groups):
             work = w.let(f"fmul double {work}, {w.let(f'sitofp i64 {length} to double')}")
-        fine = w.let(f"call i1 @rt.device_pays(double {work})")
+        cell = self.device.cell(self.label_of_few, self.label_of_few)
+        fine = near(self.e, device_pays(self.e, work), cell, [x.owner for x in self.factors])
         for dims in (self.s.made, *(x.dims for x in self.factors)):
             before = w.let(f"sub i64 {w.product(dims)}, 1")
             fine = w.let(f"and i1 {fine}, {w.let(f'icmp ult i64 {before}, {MOST - 1}')}")
@@ -140,8 +143,7 @@ class _Convolution(Launching):
         elements = w.product([self.m, self.n, s.groups])
 
         def few() -> Values:
-            label = f"conv{s.wanted}_few_{ty}"
-            self.launch(label, label, w.mul(elements, "32"), params)
+            self.launch(self.label_of_few, self.label_of_few, w.mul(elements, "32"), params)
             return []
 
         def many() -> Values:

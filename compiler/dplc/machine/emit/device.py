@@ -48,8 +48,8 @@ class Device:
             self.cells[name] = (
                 text_constant(f'@"name of {name}"', name)
                 + text_constant(f'@"label of {name}"', label)
-                + f'{symbol} = internal global [6 x ptr] [ptr @"name of {name}", ptr null, ptr @"label of {name}", '
-                "ptr null, ptr null, ptr null]\n"
+                + f'{symbol} = internal global [8 x ptr] [ptr @"name of {name}", ptr null, ptr @"label of {name}", '
+                "ptr null, ptr null, ptr null, ptr null, ptr null]\n"
             )
         return symbol
 

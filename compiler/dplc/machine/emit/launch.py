@@ -54,7 +54,7 @@ def launched(
     device.recursive |= kernel.recursive
     types = [leaf for var in variables[told:] for leaf in leaves(var.ty)]
     w = e.w
-    pays = launch_pays(e, par, kernel, counts)
+    pays = launch_pays(e, par, kernel, counts, device.cell(kernel.name, label(kernel)))
     nothing = [zero for var in variables[told:] for zero in zeros(var.ty)]
     launch = _Launch(e, device, kernel, counts)
     done, *values = w.choose(pays, ("i1", *types), launch.write, lambda: ["false", *nothing])

@@ -22,6 +22,7 @@ from dplc.machine.emit.device import Device
 from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.launching import Launching, need_host
 from dplc.machine.emit.layout import leaves
+from dplc.machine.emit.paying import device_pays, near
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Values, Writer
 from dplc.narrow import expect_type
@@ -69,7 +70,7 @@ class _Product(Launching):
         w, work = self.w, number(2.0, "f64")
         for length in (self.m, self.n, self.k):
             work = w.let(f"fmul double {work}, {w.let(f'sitofp i64 {length} to double')}")
-        big = w.let(f"call i1 @rt.device_pays(double {work})")
+        big = near(self.e, device_pays(self.e, work), self.cell_of_dots(), [self.a.owner, self.b.owner])
         fine = w.let(f"icmp eq i64 {self.k}, {self.also_k}")
         if len(self.op.args) == 3:
             old = self.e.value(self.op.args[0])
@@ -80,6 +81,11 @@ class _Product(Launching):
 
     def null(self, values: Values) -> str:
         return self.w.let(f"icmp eq ptr {values[1]}, null")
+
+    def cell_of_dots(self) -> str:
+        """The cell of the kernel for small products."""
+        label = f"dots_{expect_type(f.Num, self.a.elem).name}"
+        return self.device.cell(label, label)
 
     def write(self) -> Values:
         """Whether it was done, and the product."""

@@ -1,4 +1,6 @@
-"""Whether a launch pays: by the operations that it does, as far as these are known before.
+"""Whether a launch pays: by the operations that it does, as far as these are known before; and by where its operands
+are.  What reads an array that only the device has is done there, however little it is, unless the host waits for what
+it gives: so the update of a bias makes no copies.
 
 A team is one block of threads, of the hundreds that a device has.  It pays where there is much to do in all, and little
 in a step: each Par of a larger step is better a launch of its own.
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 
 from dplc.flat import term as f
 from dplc.machine.emit.body import BodyEmitter
+from dplc.machine.emit.launching import plain_arrays
 from dplc.machine.llvm.literals import number
 from dplc.passes.device.kernels import Kernel
 from dplc.passes.kernels import work
@@ -20,8 +23,8 @@ MOST_OF_A_STEP = float(1 << 16)  # operations that a team does as quickly as som
 OF_A_TEAM = 0.25  # of the operations of a team count, as it uses a small part of the device
 
 
-def launch_pays(e: BodyEmitter, par: f.Par, kernel: Kernel, counts: list[str]) -> str:
-    """Whether it does, as i1; `counts` are those of the dimensions."""
+def launch_pays(e: BodyEmitter, par: f.Par, kernel: Kernel, counts: list[str], cell: str) -> str:
+    """Whether it does, as i1; `counts` are those of the dimensions, `cell` is that of the kernel."""
     if any(out.kind == "done" and out.kept for out in par.outs):
         return device_pays(e, number(math.inf, "f64"))
     if kernel.geometry == "team":
@@ -29,7 +32,27 @@ def launch_pays(e: BodyEmitter, par: f.Par, kernel: Kernel, counts: list[str]) -
     points = e.w.product(counts[: len(par.space)])
     total = in_all(e, work.plus(work_of(e, par.body), work.number(1.0)), counts[: len(par.space)])
     most = e.w.let(f"fmul double {as_double(e, points)}, {number(MOST_OF_A_POINT, 'f64')}")
-    return device_pays(e, e.w.let(f"call double @llvm.minnum.f64(double {total}, double {most})"))
+    pays = device_pays(e, e.w.let(f"call double @llvm.minnum.f64(double {total}, double {most})"))
+    if kernel.fails or any(made.out.kind == "fold" and isinstance(made.value.ty, f.Num) and not made.out.rank
+                           and not made.out.kept for made in kernel.outs):  # fmt: skip
+        return pays
+    short = e.w.let(f"fcmp ole double {total}, {most}")
+    return e.w.let(f"select i1 {short}, i1 {near(e, pays, cell, owners(e, kernel))}, i1 {pays}")
+
+
+def owners(e: BodyEmitter, kernel: Kernel) -> list[str]:
+    """The owners of the arrays of numbers that a kernel reads, or writes over."""
+    targets = [made.out.target for made in kernel.outs if isinstance(made.out.target, f.Var)]
+    read = {var.name: var for var in (*kernel.args, *targets)}
+    return [e.value(var)[at] for var in read.values() for at in plain_arrays(var.ty)]
+
+
+def near(e: BodyEmitter, pays: str, cell: str, owners: list[str]) -> str:
+    """Whether a launch pays, or reads an array that only the device has."""
+    for owner in owners:
+        if owner != "null":
+            pays = e.w.let(f"call i1 @rt.device_near(i1 {pays}, ptr {cell}, ptr {owner})")
+    return pays
 
 
 def team_pays(e: BodyEmitter, par: f.Par) -> str:

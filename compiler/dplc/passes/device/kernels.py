@@ -217,12 +217,9 @@ class Devices:
     # ---- what points may do
 
     def block(self, block: f.Block) -> str:
-        for bind in block.binds:
-            if fails(bind):
-                return ""  # the host fails in its place
-            if reason := self.bind(bind):
-                return reason
-        return ""
+        if any(map(fails, block.binds)):
+            return ""  # the host fails in its place, and tells
+        return next(filter(None, map(self.bind, block.binds)), "")
 
     def bind(self, bind: f.Bind) -> str:
         rhs = bind.rhs
