@@ -108,7 +108,7 @@ MATRICES: dict[str, tuple[str, Peer | None]] = {
     "Linalg.norm_frobenius": ("Linalg.norm_frobenius a", np.linalg.norm),
     "Stats.cov": ("Stats.cov a", np.cov),
     "Fft.fft2": ("Fft.fft2 (a, a)", lambda a: np.fft.fft2(a + 1j * a)),
-    "Nn.self_attention": ("Nn.self_attention (Nn.attention (Random.key 1) n) 4 (fun _ _ -> true) a", None),
+    "Nn.self_attention": ("Nn.self_attention (Nn.attention (Random.key 1) n) 4 (fun _ _ -> true) (0.01 * a)", None),
 }
 
 
