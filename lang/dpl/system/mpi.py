@@ -92,6 +92,7 @@ class Library:
         rank goes on, that one fails with a message and ends this one meanwhile."""
         if self.code:
             self.library.MPI_Abort(self.world, self.code)
+            return  # a library may come back, and the others must not hear of an end that is none
         if ranks.disagreement(self, ranks.END):
             ranks.disagreement(self, ranks.END)
         self.library.MPI_Finalize()

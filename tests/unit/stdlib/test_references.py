@@ -100,7 +100,7 @@ def dp(value: object) -> str:
 
 
 def printed(dpl, engine: tuple[str, ...], lines: list[str]) -> list[str]:
-    run = dpl("run", "--engine", *engine, "-", stdin="".join(f"{line}\n" for line in lines))
+    run = dpl("run", "--engine", *engine, "-", stdin="".join(f"{line}\n" for line in lines), timeout=600)
     assert run.returncode == 0, run.stderr
     return run.stdout.splitlines()
 

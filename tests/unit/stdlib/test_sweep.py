@@ -101,7 +101,7 @@ def test_edges(dpl, engine: tuple[str, ...], name: str) -> None:
 )
 def test_refusals(dpl, chosen: tuple[str, ...]) -> None:
     """Each test of the file fails, with the error after which it is called."""
-    run = dpl("test", *chosen, str(SWEEP / "refused.dp"))
+    run = dpl("test", *chosen, str(SWEEP / "refused.dp"), timeout=600)
     told = re.findall(r"^  FAIL (.*)\n\s+error\[\w+\]: (.*)$", run.stdout, re.MULTILINE)
     assert f"\n0 passed, {len(told)} failed" in run.stdout and told, run.stdout
     assert not [pair for pair in told if pair[0] not in pair[1]]
