@@ -25,7 +25,7 @@ from markdown_it import MarkdownIt
 
 HERE = Path(__file__).parent
 PYODIDE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
-COPIED = ("worker.js", "editor.js", "interpreter.js", "playground.js", "playground.css")
+COPIED = ("worker.js", "statics.mjs", "editor.js", "interpreter.js", "playground.js", "playground.css")
 EXAMPLES = ("01_line", "02_tree_gradient", "03_coin", "04_newton", "07_lantern", "08_rain", "09_queens", "10_plot")
 LEFT_OUT = ("system", "shipped", "__pycache__")
 

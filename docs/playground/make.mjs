@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
+import { exchanged } from "./statics.mjs";
 
 const folder = resolve(process.argv[2]), standard = `${folder}/pyodide/python_stdlib.zip`;
 const { loadPyodide } = await import(pathToFileURL(`${folder}/pyodide/pyodide.mjs`));
@@ -32,7 +33,8 @@ function copy(path) {
 copy("/dpl");
 second.FS.writeFile("/freeze.py", readFileSync(new URL("freeze.py", import.meta.url)));
 second.runPython("import sys; sys.path[:0] = ['/dpl', '/']; import freeze; freeze.warm(); sys.path.remove('/')");
-writeFileSync(`${folder}/snapshot.gz`, gzipSync(second.makeMemorySnapshot(), { level: 9 }));
+const memory = exchanged(new Uint8Array(second.makeMemorySnapshot()), readFileSync(`${folder}/pyodide/pyodide.asm.wasm`));
+writeFileSync(`${folder}/snapshot.gz`, gzipSync(memory, { level: 9 }));
 
 // Nothing is imported after this, so the standard library and the list of packages can be empty.
 writeFileSync(standard, Uint8Array.from([0x50, 0x4b, 5, 6, ...new Array(18).fill(0)]));

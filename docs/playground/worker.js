@@ -1,16 +1,34 @@
 // The interpreter runs here, so that the page stays alive while a program runs, and an endless one can be stopped.
 // A message {id, call, args} is answered by {id, answer} or {id, failure}; output comes before it as {id, output}.
+import { exchanged } from "./statics.mjs";
+
 let python = null;
 
-// Python begins with the memory that it had when everything was loaded (`make.mjs`).
+// The code of Python is read twice and loaded once: Pyodide gets the answer that is here already.
+function shared(url) {
+  const load = self.fetch, answer = load(url), copy = answer.then((response) => response.clone());
+  self.fetch = (asked, ...rest) => (String(asked) === url ? answer : load(asked, ...rest));
+  return copy;
+}
+
+async function bytes(answer) {
+  return new Uint8Array(await (await answer).arrayBuffer());
+}
+
+// The memory that Python had when everything was loaded (`make.mjs`).
+async function remembered(code) {
+  const { body } = await fetch("snapshot.gz");
+  const memory = bytes(new Response(body.pipeThrough(new DecompressionStream("gzip"))));
+  return exchanged(await memory, await bytes(code));
+}
+
 async function begin() {
+  const indexURL = new URL("./pyodide/", self.location).href;
+  const files = bytes(fetch("data.zip")), memory = remembered(shared(`${indexURL}pyodide.asm.wasm`));
   const { loadPyodide } = await import("./pyodide/pyodide.mjs");
-  const files = fetch("data.zip").then((response) => response.arrayBuffer());
-  const memory = fetch("snapshot.gz")
-    .then((response) => new Response(response.body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
-  const pyodide = await loadPyodide({ indexURL: new URL("./pyodide/", self.location).href, _loadSnapshot: memory });
+  const pyodide = await loadPyodide({ indexURL, _loadSnapshot: memory });
   pyodide.setStdin({ stdin: () => null });
-  pyodide.unpackArchive(new Uint8Array(await files), "zip", { extractDir: "/dpl" });
+  pyodide.unpackArchive(await files, "zip", { extractDir: "/dpl" });
   python = pyodide.globals.get("sys").modules.get("driver");
 }
 
