@@ -42,8 +42,9 @@ def places_of(rhs: f.Rhs) -> list[tuple[f.Atom, f.Atom]]:
 
 
 def may_be_equal(a: Sum, b: Sum) -> bool:
-    """True for a length of which nothing is known, and another one, or a constant."""
-    return a != b and list(a.values()) == [1] and (list(b.values()) == [1] or set(b) == {ONE})
+    """True for a length of which nothing is known, and another one, beside a constant, or a constant."""
+    others = [factor for term, factor in b.items() if term != ONE]
+    return list(a.values()) == [1] and a.keys().isdisjoint(b) and others in ([], [1])
 
 
 def unconditional(par: f.Par) -> Iterator[f.Bind]:
