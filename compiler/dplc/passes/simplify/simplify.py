@@ -323,7 +323,8 @@ class _Simplifier:
                 return fold(rhs, self.defs)
             case f.TupGet(f.Var(name), index):
                 made = self.defs.get(name)
-                return self.atom(made.items[index]) if isinstance(made, f.TupMake) else in_all_rows(made, index, self.defs)
+                same = made.items[index] if isinstance(made, f.TupMake) else in_all_rows(made, index, self.defs)
+                return None if same is None else self.atom(same)
             case f.TupMake(()):
                 return f.Const((), f.UNIT)
             case f.TupMake((f.Var(name), *_) as items):
