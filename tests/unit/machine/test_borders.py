@@ -15,6 +15,7 @@ fn main() -> ()
 export f = f
 
 fn f(n: i64, m: i64, a: f64[], c: bool) -> (f64[])
+  longer: i64 = add n 1
   out: f64[] = par i < {} to keep
     j: i64 = sub i {}
     k: i64 = add i {}
@@ -40,6 +41,8 @@ LOOPS = {
     "not so far in many steps": ("100", 1, 1, "c1: bool = eq i 7", (8, 0)),
     "the middle of many": ("100", 1, 1, "c1: bool = lt i 50", None),
     "few steps": ("4", 1, 1, "c1: bool = eq i 0", None),
+    "a length that is a sum": ("longer", 1, 1, "c1: bool = ge i n", (0, 1)),
+    "before a sum's end": ("n", 1, 1, "c1: bool = ge k longer", (0, 0)),
     "another length": ("n", 1, 1, "c1: bool = ge k m", None),
     "what points do not know": ("n", 1, 1, "d: bool = eq i 0\n    c1: bool = and c d", (1, 0)),
     "what else it depends on": ("n", 1, 1, "d: bool = ne i 0\n    c1: bool = and c d", None),
@@ -50,8 +53,8 @@ LOOPS = {
 def test_borders(name):
     count, less, more, condition, borders = LOOPS[name]
     fn = parse(Source("loop.flat", LOOP.format(count, less, more, condition))).fns["f"]
-    loop = expect_type(f.Par, fn.body.binds[0].rhs)
-    assert middle(loop.space, (), loop.body.binds, False) is None
-    made = middle(loop.space, (), loop.body.binds, True)
+    loop = expect_type(f.Par, fn.body.binds[-1].rhs)
+    assert middle(loop.space, (), loop.body.binds, False, fn.body) is None
+    made = middle(loop.space, (), loop.body.binds, True, fn.body)
     assert (made and made.borders["i"]) == borders
     assert made is None or not any(isinstance(bind.rhs, f.If) for bind in every(f.Block(made.binds, ())))

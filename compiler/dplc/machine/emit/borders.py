@@ -21,7 +21,8 @@ from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum, combined, natural_where
 from dplc.flat.build import integer
 from dplc.flat.dims import dims_of
-from dplc.flat.walk import every, rebuild, unchanged, with_binds, with_rhs
+from dplc.flat.remembered import remembered
+from dplc.flat.walk import every, mentions, names, rebuild, rhs_mentions, unchanged, with_binds, with_rhs
 from dplc.passes.simplify.fold import fold
 
 MOST = 256  # operations of a loop that is written twice
@@ -41,15 +42,18 @@ class Middle:
     borders: dict[str, tuple[int, int]]
 
 
-def middle(space: Space, before: Sequence[f.Bind], binds: Sequence[f.Bind], branches: bool) -> Middle | None:
+def middle(
+    space: Space, before: Sequence[f.Bind], binds: Sequence[f.Bind], branches: bool, body: f.Block
+) -> Middle | None:  # fmt: skip
     """The points of a space between its borders, if they take fewer branches or divisions there; `before` are the
-    bindings of outer loops.  If `branches` is not set, this is for places on rings only."""
+    bindings of outer loops, `body` is that of the function.  If `branches` is not set, this is for places on rings
+    only."""
     if not any(isinstance(bind.rhs, f.If) or is_ring(bind.rhs) for bind in binds):
         return None
     whole = f.Block((*before, *binds), ())
     if len(every(whole)) > MOST:
         return None
-    work = _Middle(space, whole, branches)
+    work = _Middle(space, whole, branches, body)
     work.block(f.Block(tuple(before), ()))
     work.decided = False
     inside = work.block(f.Block(tuple(binds), ()))
@@ -57,6 +61,26 @@ def middle(space: Space, before: Sequence[f.Bind], binds: Sequence[f.Bind], bran
         return None
     same = [(var, work.known[var.name]) for bind in binds for var in bind.vars if var.name in work.known]
     return Middle(inside.binds, tuple(same), work.borders)
+
+
+def numbers_for(body: f.Block, wanted: Sequence[str]) -> list[f.Bind]:
+    """What computes the whole numbers of these names in a function, in order: n + 1 may be the count of a loop that
+    asks for n."""
+    defined, todo = whole_numbers(body), list(wanted)
+    found: dict[str, f.Bind] = {}
+    while todo:
+        name = todo.pop()
+        if name in defined and name not in found:
+            found[name] = defined[name]
+            todo += rhs_mentions(defined[name].rhs)
+    return [bind for name, bind in defined.items() if name in found]
+
+
+@remembered
+def whole_numbers(body: f.Block) -> dict[str, f.Bind]:
+    """The sums and lengths that a function computes, by name, in order."""
+    found = [bind for bind in every(body) if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("add", "sub", "mul", "dim")]
+    return {bind.vars[0].name: bind for bind in found if bind.vars[0].ty == f.I64}
 
 
 def is_ring(rhs: f.Rhs) -> bool:
@@ -67,9 +91,11 @@ def is_ring(rhs: f.Rhs) -> bool:
 class _Middle:
     """The code between the borders.  `known` has what variables are there; `decided` says whether that saves much."""
 
-    def __init__(self, space: Space, whole: f.Block, branches: bool) -> None:
+    def __init__(self, space: Space, whole: f.Block, branches: bool, body: f.Block) -> None:
         self.branches = branches
-        self.affine = Affine(dims_of(whole))
+        self.affine = Affine(dims_of(body))
+        for bind in numbers_for(body, [*mentions(whole), *names([count for _, count in space])]):
+            self.affine.define(bind)
         self.counts = {index.name: self.affine.sum(count) for index, count in space}
         self.borders = {index.name: (0, 0) for index, _ in space}
         self.known: dict[str, f.Atom] = {}

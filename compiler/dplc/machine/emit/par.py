@@ -130,7 +130,7 @@ class _Nest:
             return None
         before = [bind for level in self.levels[:-1] for bind in level.before]
         rows = bool(self.sums) and (len(self.counts) > 1 or bool(masks(self.e, self.leaf.space[-1][0], self.binds)))
-        return middle(self.space, before, self.binds, not rows)
+        return middle(self.space, before, self.binds, not rows, self.e.fn.body)
 
     def place_for(self, k: int, out: f.Out, row: Row) -> Array:
         """The array to write: the target if it is unique, or a new one."""

@@ -1,54 +1,89 @@
-"""Lengths of accumulators that may be the counts of the loops that add to them: then the sums have a simpler form."""
+"""Lengths of accumulators that may be those of the places that loops add to: then the sums have a simpler form.
+
+    par i < n + 1 to add (c) {                     c may have the length n
+      g = eq i n
+      if g { c } else { acc_index c x m i } }
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from dplc.flat import term as f
-from dplc.flat.affine import ONE, Affine, Sum
-from dplc.flat.walk import bound_inside, every, names
+from dplc.flat.affine import ONE, Affine, Sum, combined
+from dplc.flat.conditions import Conditions
+from dplc.flat.walk import blocks, bound_inside, names
+
+FEWER = 2  # steps at the end of a loop that may not add, by the conditions around an addition
 
 
-def counts_of_lengths(par: f.Par, affine: Affine) -> dict[str, f.Atom]:
-    """The counts of loops that add at their index and a constant, by the lengths of what they add to, where it is not
-    known whether both are equal, and they may be: not if every point adds behind its own place."""
-    binds = every(par.body)
-    for bind in binds:
-        affine.define(bind)
-    spaces = (par.space, *[bind.rhs.space for bind in binds if isinstance(bind.rhs, f.Par)])
-    counts = {index.name: count for space in spaces for index, count in space}
-    inside, always = {var.name for var in bound_inside(par)}, {id(bind) for bind in unconditional(par)}
-    found: dict[str, f.Atom] = {}
-    longer: set[str] = set()
-    for bind in binds:
-        for length, place in places_of(bind.rhs):
-            total = affine.sum(place)
-            at = [counts[str(term)] for term in total if term in counts]
-            if len(at) != 1 or not isinstance(length, f.Var) or not inside.isdisjoint(names((length, at[0]))):
-                continue
-            if id(bind) in always and total.get(ONE, 0) > 0:
-                longer.add(length.name)
-            elif may_be_equal(affine.sum(length), affine.sum(at[0])):
-                found[length.name] = at[0]
-    return {length: count for length, count in found.items() if length not in longer}
+def counts_of_lengths(par: f.Par, affine: Affine) -> dict[str, tuple[f.Atom, int]]:
+    """The counts of loops that add at their index and a constant, by the lengths of what they add to, with the number
+    by which such a length exceeds the count if it is as guessed, where it is not known whether that is so, and it may
+    be."""
+    ends = _Ends(affine)
+    ends.par(par)
+    inside = {var.name for var in bound_inside(par)}
+    found = {name: (count, ends.guess(count, more)) for name, (count, more) in ends.found.items()}
+    return {
+        name: (count, more) for name, (count, more) in found.items()
+        if inside.isdisjoint((name, *names((count,))))
+        and may_be_equal(affine.sums.get(name, {name: 1}), combined(affine.sum(count), {ONE: 1}, more))
+    }  # fmt: skip
 
 
-def places_of(rhs: f.Rhs) -> list[tuple[f.Atom, f.Atom]]:
-    """The lengths of an accumulator, each with the place where an element is added."""
-    if not (isinstance(rhs, f.Op) and rhs.op == "acc_index"):
-        return []
-    rank, rest = rhs.attr("rank"), rhs.args[2:]
-    return list(zip(rest[:rank], rest[rank:], strict=True)) if len(rest) == 2 * rank else []
+class _Ends:
+    """The last places that a nest adds to.  `found` has, by lengths, a count and how far the last place is beyond its
+    last step."""
+
+    def __init__(self, affine: Affine) -> None:
+        self.affine = affine
+        self.conditions = Conditions(affine)
+        self.counts: dict[object, f.Atom] = {}
+        self.found: dict[str, tuple[f.Atom, int]] = {}
+
+    def par(self, par: f.Par) -> None:
+        for index, count in par.space:
+            self.affine.loop(index, count)
+            self.counts[index.name] = count
+        self.block(par.body)
+
+    def block(self, block: f.Block) -> f.Block:
+        for bind in block.binds:
+            self.affine.define(bind)
+            self.conditions.define(bind)
+            match bind.rhs:
+                case f.Par() as par:
+                    self.par(par)
+                case f.If() as branch:
+                    self.conditions.branches(branch, self.block)
+                case f.Op("acc_index", (_, _, *rest)) as op if len(rest) == 2 * (rank := op.attr("rank")):
+                    for length, place in zip(rest[:rank], rest[rank:], strict=True):
+                        self.add(length, place)
+                case rhs:
+                    for inner in blocks(rhs):
+                        self.block(inner)
+        return block
+
+    def add(self, length: f.Atom, place: f.Atom) -> None:
+        total = self.affine.sum(place)
+        indices = [str(term) for term in total if term in self.counts]
+        if not isinstance(length, f.Var) or len(indices) != 1:
+            return
+        count, more = self.counts[indices[0]], total.get(ONE, 0)
+        last = combined(combined(self.affine.sum(count), {ONE: 1}, -1), total, -1)
+        enough = [n for n in range(more - FEWER, more) if self.affine.is_natural(combined(last, {ONE: 1}, n))]
+        least = min(enough, default=more)
+        before = self.found.get(length.name)
+        if before is not None and self.affine.sum(before[0]) == self.affine.sum(count):
+            least = max(least, before[1])
+        self.found[length.name] = count, least
+
+    def guess(self, count: f.Atom, more: int) -> int:
+        """What a length is beyond a count.  Arrays are as long as needed; those that have a border to which nothing is
+        added are as long as the loop, if its count is no sum: n points have n - 1 differences, and n + 1 faces."""
+        return more if more > 0 or ONE not in combined(self.affine.sum(count), {ONE: 1}, more) else 0
 
 
 def may_be_equal(a: Sum, b: Sum) -> bool:
-    """True for a length of which nothing is known, and another one, or a constant."""
-    return a != b and list(a.values()) == [1] and (list(b.values()) == [1] or set(b) == {ONE})
-
-
-def unconditional(par: f.Par) -> Iterator[f.Bind]:
-    """What every point of a nest does."""
-    for bind in par.body.binds:
-        yield bind
-        if isinstance(bind.rhs, f.Par):
-            yield from unconditional(bind.rhs)
+    """True for a length of which nothing is known, and another one, beside a constant, or a constant."""
+    others = [factor for term, factor in b.items() if term != ONE]
+    return list(a.values()) == [1] and a.keys().isdisjoint(b) and others in ([], [1])

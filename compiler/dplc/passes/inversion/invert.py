@@ -89,14 +89,17 @@ class _Inverter:
 
     def where_equal(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A Par that is inverted where lengths of its accumulators are the counts of its loops, as the program asks."""
-        same = counts_of_lengths(par, self.affine)
-        if not same:
+        counts = counts_of_lengths(par, self.affine)
+        if not counts:
             return None
+        b = Builder(self.supply)
+        same = {name: b.op("add", (count, integer(more))) if more else count for name, (count, more) in counts.items()}
+        for bound in block_of(b.binds, ()).binds:
+            self.affine.define(bound)
         (one,) = Copier(self.supply, same).binds((bind,))
         made = self.sums(one, expect_type(f.Par, one.rhs))
         if made is None:
             return None
-        b = Builder(self.supply)
         there = all_hold(b, [b.op("eq", (f.Var(name, f.I64), count)) for name, count in same.items()])
         as_it_is = Copier(self.supply, {}).binds((bind,))
         arms = f.Block(tuple(made), one.vars), f.Block(as_it_is, as_it_is[0].vars)

@@ -6,7 +6,7 @@
     (x', y') = for i < n state (p = x, q = y) { s = (p, q); ...; u = t.0; v = t.1; yield u, v }
     s' = (x', y')
 
-Likewise a branch whose result is a tuple.
+Likewise a branch whose result is a tuple.  What a loop collects and each step has alike is read from before the loop.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
+from dplc.flat.dims import names_inside
 from dplc.flat.walk import with_blocks
 
 
@@ -51,6 +52,16 @@ def loop_by_scalars(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
         cond = Copier(supply, {}).block(f.Block((*inside, *loop.cond.binds), loop.cond.results))
         rhs = f.While(state, inits, cond, block, loop.collect)
     return [*binds, f.Bind((*outs, *bind.vars[width:]), rhs), *after]
+
+
+def in_all_rows(row: f.Rhs | None, index: int, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    """The item of that number in a row that a loop has collected, if it is the same in all rows."""
+    match row:
+        case f.Op("index", (f.Var(rows), _)) if isinstance(loop := defs.get(rows), f.For | f.While) and loop.collect:
+            item = loop.body.results[len(loop.state) + index]
+            return item if isinstance(item, f.Const) or item.name not in names_inside(loop) else None
+        case _:
+            return None
 
 
 class Pieces:

@@ -27,6 +27,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
+from dplc.flat.dims import names_inside
 from dplc.flat.inline import Inliner
 from dplc.flat.ops.table import OPS, result_type
 from dplc.flat.types import rank_of
@@ -44,7 +45,7 @@ from dplc.flat.walk import (
     with_body,
     with_rhs,
 )
-from dplc.passes.simplify.aggregates import branch_by_scalars, loop_by_scalars
+from dplc.passes.simplify.aggregates import branch_by_scalars, in_all_rows, loop_by_scalars
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
@@ -258,6 +259,8 @@ class _Simplifier:
             self.defs[bind.vars[0].name] = bind.rhs
         elif isinstance(bind.rhs, f.Build):
             self.defs.update((var.name, bind.rhs) for var in bind.vars)
+        elif isinstance(bind.rhs, f.For | f.While) and bind.rhs.collect:
+            self.defs[bind.vars[-1].name] = bind.rhs
 
     def simple(self, bind: f.Bind, out: list[f.Bind]) -> None:
         rhs = rebuild(bind.rhs, self.atom, self.block, unchanged)
@@ -321,7 +324,8 @@ class _Simplifier:
                 return fold(rhs, self.defs)
             case f.TupGet(f.Var(name), index):
                 made = self.defs.get(name)
-                return self.atom(made.items[index]) if isinstance(made, f.TupMake) else None
+                same = made.items[index] if isinstance(made, f.TupMake) else in_all_rows(made, index, self.defs)
+                return None if same is None else self.atom(same)
             case f.TupMake(()):
                 return f.Const((), f.UNIT)
             case f.TupMake((f.Var(name), *_) as items):
@@ -384,9 +388,7 @@ class _Simplifier:
 
     def outside(self, atom: f.Atom, rhs: f.Rhs) -> bool:
         """True if an atom is visible outside a right-hand side."""
-        return not isinstance(atom, f.Var) or (not any(
-            atom in bind.vars for block in blocks(rhs) for bind in block.binds
-        ) and atom not in binders(rhs))  # fmt: skip
+        return not isinstance(atom, f.Var) or atom.name not in names_inside(rhs)
 
     def switch(self, bind: f.Bind, rhs: f.Switch, out: list[f.Bind]) -> None:
         scrutinee = self.atom(rhs.scrutinee)
