@@ -130,14 +130,14 @@ class Body:
     ) -> f.Block:  # fmt: skip
         """The backward body with its prologue: `before`, then bindings that take the tuple kept by step `index` apart.
         Variables in `arrays` are read from arrays that exist already, and those that are `regular` from arrays of
-        their own."""
+        their own; but numbers beside data are in its tuple, as no vectors read them and an array less is made."""
         there = dict.fromkeys(arrays, EXISTING)
         kept, again = self.reverse.choose(body, self.tape, given, there)
         b = Builder(self.reverse.d.supply)
-        self.apart = [
-            (var, self.home.own(b.fresh("kept", of_rank(var.ty, 1))))
-            for var in kept if var.name not in arrays and regular(var)
-        ]  # fmt: skip
+        alone = [var for var in kept if var.name not in arrays and regular(var)]
+        if any(isinstance(var.ty, f.Data) for var in kept if var.name not in arrays):
+            alone = [var for var in alone if isinstance(var.ty, f.Arr)]
+        self.apart = [(var, self.home.own(b.fresh("kept", of_rank(var.ty, 1)))) for var in alone]
         arrays = {**arrays, **{var.name: array for var, array in self.apart}}
         self.kept = [var for var in kept if var.name not in arrays]
         for var in kept:

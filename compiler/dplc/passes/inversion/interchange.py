@@ -14,7 +14,7 @@ an array across its rows.  Where the sums have no points, nothing is added: the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from dpl.node import node, replace
 
@@ -182,12 +182,16 @@ class _Interchange:
         self, levels: list[list[f.Bind]], loops: list[Loop], starts: tuple[f.Atom, ...], ops: list[f.Op],
         supply: f.Supply,
     ) -> f.Bind:  # fmt: skip
-        """Loops that sum what operations add, with what is in each of them."""
+        """Loops that sum what operations add, with what is in each of them; a fold of what lies side by side."""
 
         def fresh() -> tuple[f.Var, ...]:
             return tuple([f.Var(supply.fresh("sum"), start.ty) for start in starts])
 
         (level, *inner), (loop, *others), state = levels, loops, fresh()
+        if len(self.summed) == 1 and self.lies_along(level, loop):
+            values = tuple([op.args[1] for op in ops])
+            fold = f.Par(((loop.index, loop.count),), f.Block(tuple(level), values), (f.Out("fold"),) * len(ops))
+            return f.Bind(fresh(), fold)
         if others:
             last = self.sums(inner, others, state, ops, supply)
             block = f.Block((*level, last), last.vars)
@@ -196,6 +200,16 @@ class _Interchange:
             adds = [f.Bind((var,), f.Op("acc_add", pair)) for var, pair in zip(after, added, strict=True)]
             block = f.Block((*level, *adds), after)
         return f.Bind(fresh(), f.For(loop.index, loop.count, state, starts, block))
+
+    def lies_along(self, level: Sequence[f.Bind], loop: Loop) -> bool:
+        """True if the steps of a loop read numbers that lie side by side, and places do not: then lanes are steps."""
+        own, places, found = loop.index.name, {loop.index.name for loop in self.placed}, False
+        for op in (bind.rhs for bind in level if isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"):
+            *before, last = [self.affine.sum(at).keys() for at in op.args[1:]]
+            if own not in last or any(own in at for at in before):
+                return False
+            found = found or any(not places.isdisjoint(at) for at in before)
+        return found and all(isinstance(bind.rhs, f.Op) for bind in level)
 
     def where_summed(self, ones: list[_Interchange], nest: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
         """The nest where the sums have points."""

@@ -11,6 +11,8 @@ with the tangent is zero or NaN there, so zero is selected without asking for Na
 
     y = select m 0.0 p,  p = mul t x                    =>        b = ne t 0.0;  y = select b p 0.0
 
+So it is where t is a choice, as that of a rectifier, and a says that it is not chosen or zero: then t is zero.
+
 If a loop has not computed a, vectors need not combine two conditions:
 
     y = select m 0.0 p                                  =>        z = select a 0.0 nan;  y = select n z p
@@ -150,9 +152,48 @@ class _Brancher:
             return None
         condition, part = found
         absent = self.defs.get(condition.name) if isinstance(condition, f.Var) else None
+        if absent is not None and absent.op == "or" and (choice := self.choice(condition, part, DEEP)) is not None:
+            absent = f.Op("eq", (choice, f.Const(0.0, choice.ty)))
         if absent is None or not (OPS[absent.op].elementwise and OPS[absent.op].pure):
             absent = f.Op("and", (condition, f.Const(True, f.BOOL)))  # it is known before, as a state of a loop
         return Guard(absent, part)  # it is computed in the branch
+
+    def choice(self, condition: f.Atom, part: f.Atom, deep: int) -> f.Var | None:
+        """The factor of a part that is zero if, and only if, a condition holds."""
+        if not deep or not isinstance(part, f.Var):
+            return None
+        if self.is_zero_where(condition, part):
+            return part
+        match self.defs.get(part.name):
+            case f.Op("mul", (a, b)):
+                return self.choice(condition, a, deep - 1) or self.choice(condition, b, deep - 1)
+            case f.Op("div", (a, _)) | f.Op("neg", (a,)):
+                return self.choice(condition, a, deep - 1)
+            case _:
+                return None
+
+    def is_zero_where(self, condition: f.Atom, x: f.Atom) -> bool:
+        """True if a condition says that a number is zero: by asking, or by asking the choices that it is."""
+        nothing = f.Const(0.0, x.ty)
+        asked = self.defs.get(condition.name) if isinstance(condition, f.Var) else None
+        made = self.defs.get(x.name) if isinstance(x, f.Var) else None
+        match asked, made:
+            case f.Op("eq", args), _ if args == (x, nothing):
+                return True
+            case f.Op("or", conditions), f.Op("select", (chosen, one, other)) if nothing in (one, other):
+                rest = one if other == nothing else other
+                for first, second in (conditions, conditions[::-1]):
+                    away = first == chosen if one == nothing else self.denies(first, chosen)
+                    if away and self.is_zero_where(second, rest):
+                        return True
+                return False
+            case _:
+                return False
+
+    def denies(self, condition: f.Atom, other: f.Atom) -> bool:
+        """True if a condition is that another one does not hold."""
+        asked = self.defs.get(condition.name) if isinstance(condition, f.Var) else None
+        return isinstance(asked, f.Op) and asked.op == "not" and asked.args == (other,)
 
     def alone(self, binds: list[f.Bind], guards: dict[str, Guard]) -> list[f.Bind]:
         """Each guard has its own branch."""
