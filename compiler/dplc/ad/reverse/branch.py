@@ -4,6 +4,9 @@
         else   { yield x }      =>    backward:  cx = if c { t = k.0; ... } else { b = k.1; ... }
 
 The branches keep a tuple whose slots they share; a slot that a branch does not fill holds zero or null.
+
+A loop that goes along a list keeps the numbers that it reads, and which branch ran, in place of the rest of the list:
+an array of numbers is filled and freed at once, where data are counted one by one.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ from dplc.ad.activity import Node
 from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.branch_records import BranchRecords, fits
 from dplc.ad.reverse.cotangents import Inner, Scope, branch
-from dplc.ad.reverse.tape import Reverse, Tape
+from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, absence, all_of, by_sign, signed
 from dplc.flat import term as f
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import with_branches
+
+FEW = 4  # numbers that are kept in place of what they were read from
 
 
 @record
@@ -35,6 +40,7 @@ class Branch:
     slots: list[f.Type] = field(default_factory=list)
     places: list[list[int]] = field(default_factory=list)  # the slots that each branch fills
     var: f.Var | None = None  # the tuple of the slots
+    told: int | None = None  # the slot that tells whether the second branch ran, where the scrutinee is not kept
 
     def __post_init__(self) -> None:
         rhs = self.bind.rhs
@@ -45,7 +51,7 @@ class Branch:
             self.tapes.append(Tape(self.reverse, block, params, self.tape, self.tape.runs, int_(1)))
 
     def backward(self, scope: Scope) -> None:
-        self.var, self.slots, self.kept = None, [], [[] for _ in self.tapes]
+        self.var, self.told, self.slots, self.kept = None, None, [], [[] for _ in self.tapes]
         parts = self.reverse.result_parts(scope, self.bind.vars)
         if any(parts):
             writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
@@ -122,12 +128,16 @@ class Branch:
         if fits(self.tape, self.bind, scope):
             self.reverse.records = made = BranchRecords.of(self.tape, self.bind, self.tapes, blocks)
             return made.backward
-        chosen = [
+        parts = self.by_parts(blocks)
+        chosen = parts or [
             self.reverse.choose(block, tape, {p.name for p in tape.params})
             for block, tape in zip(blocks, self.tapes, strict=True)
         ]
         self.kept = [kept for kept, _ in chosen]
         self.places = [self.place(kept) for kept in self.kept]
+        if parts and len(blocks) == 2:
+            self.told = len(self.slots)
+            self.slots.append(f.BOOL)
         self.var = (
             self.tape.own(f.Var(self.reverse.d.supply.fresh("kept"), f.Tup(tuple(self.slots)))) if self.slots else None
         )
@@ -137,7 +147,24 @@ class Branch:
                 f.Bind((v,), f.TupGet(self.var, k)) for v, k in zip(kept, at, strict=True) if self.var is not None
             ]
             done.append(f.Block((*opened, *again, *block.binds), block.results))
-        return with_branches(self.bind.rhs, done)
+        if not parts:
+            return with_branches(self.bind.rhs, done)
+        if self.told is None or self.var is None:
+            return f.Switch(int_(0), (f.Case(0, None, done[0]),), None)
+        return f.If(scope.b.get(self.var, self.told), done[1], done[0])
+
+    def by_parts(self, blocks: Sequence[f.Block]) -> list[tuple[list[f.Var], list[f.Bind]]] | None:
+        """What the branches keep of a state of a loop that they open: a few numbers, if they need no more of it."""
+        rhs = self.bind.rhs
+        if not isinstance(rhs, f.Switch) or not isinstance(rhs.scrutinee, f.Var) or len(blocks) > 2:
+            return None
+        home = self.reverse.home.get(rhs.scrutinee.name)
+        if home is None or home.runs is not Runs.STEPS or rhs.scrutinee not in home.params:
+            return None
+        chosen = [self.reverse.choice(block, tape) for block, tape in zip(blocks, self.tapes, strict=True)]
+        kept = [var for vars_, _ in chosen for var in vars_]
+        few = len(kept) <= FEW and all(isinstance(var.ty, f.Num) for var in kept)
+        return chosen if few else None
 
     def place(self, kept: Sequence[f.Var]) -> list[int]:
         """The slots, of the right types, for the variables that a branch keeps."""
@@ -160,7 +187,9 @@ class Branch:
         if self.var is None:
             return f.Block(tuple(binds), tape.block.results)
         b = Builder(self.reverse.d.supply)
-        at = dict(zip(self.places[i], self.kept[i], strict=True))
+        at: dict[int, f.Atom] = dict(zip(self.places[i], self.kept[i], strict=True))
+        if self.told is not None:
+            at[self.told] = f.Const(i == 1, f.BOOL)
         items = [at[k] if k in at else dummy(b, ty) for k, ty in enumerate(self.slots)]
         tup = b.make(items)
         return f.Block((*binds, *b.binds), (*tape.block.results, tup))

@@ -201,11 +201,18 @@ class Reverse:
         self, block: f.Block, tape: Tape, given: Collection[str] = (), there: Mapping[str, int] | None = None
     ) -> tuple[list[f.Var], list[f.Bind]]:
         """The variables to keep, and the bindings to repeat (`residuals.choose`)."""
+        kept, binds = self.choice(block, tape, given, there)
+        self.kept |= {var.name for var in kept}
+        return kept, binds
+
+    def choice(
+        self, block: f.Block, tape: Tape, given: Collection[str] = (), there: Mapping[str, int] | None = None
+    ) -> tuple[list[f.Var], list[f.Bind]]:
+        """Like `choose`, to ask what would be kept."""
         price, reading = (lambda bind: self.price(tape, bind)), (lambda var: self.reading(tape, var))
         given = {*given, *self.overwritten.names}
         kept, binds = residuals.choose(block, tape.names, given, tape.forward(), price, reading, there or {})
         names = {var.name for var in kept}
-        self.kept |= names
         return kept, [repeats.again(bind, self.d.supply, names) for bind in binds]
 
     # ---- what it costs to compute something again ----------------------------------------------------------------

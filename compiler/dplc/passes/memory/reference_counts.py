@@ -16,7 +16,8 @@ The payload of a cell is seen through the cell.  An arm of a Switch that is the 
 of the parts.  While the cell is still owned here, the parts are borrowed from it.
 
 Before that, updates move to where the array is not read any more (`late_updates.py`), and what is read, changed and
-written again is taken out of arrays (`taken_elements.py`) and references (`moved_contents.py`).
+written again is taken out of arrays (`taken_elements.py`) and references (`moved_contents.py`), and so are records of
+derivatives (`last_reads.py`).
 
 Blocks are walked backwards, with liveness: `live` has the tokens needed later.  Borrowed tokens are always live.
 """
@@ -31,6 +32,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.walk import accumulators, blocks, overwritten
 from dplc.passes.memory import borrow
+from dplc.passes.memory.last_reads import last_reads
 from dplc.passes.memory.late_updates import late_updates
 from dplc.passes.memory.moved_contents import moved_contents
 from dplc.passes.memory.owners import Owners, Token, operands
@@ -38,7 +40,7 @@ from dplc.passes.memory.taken_elements import taken_elements
 
 
 def count_references(program: f.Program) -> f.Program:
-    program = moved_contents(taken_elements(late_updates(program)))
+    program = last_reads(moved_contents(taken_elements(late_updates(program))))
     borrowed = borrow.infer(program)
     fns = {name: _Counter(fn, borrowed).function() for name, fn in program.fns.items()}
     return replace(program, fns=fns)

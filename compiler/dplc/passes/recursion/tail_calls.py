@@ -10,6 +10,9 @@
 This comes before differentiation: reverse mode keeps the residuals of a loop in an array, those of a recursion in
 linked records.
 
+The constructor of a value chooses like a condition: the loop goes on while a list is not empty, and what comes of an
+empty one is computed after it.
+
 A function with several exits, or with effects before its condition, becomes a loop whose state has a flag and the
 results so far:
 
@@ -19,7 +22,7 @@ results so far:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dpl.diagnostics import Bug
 
@@ -66,39 +69,58 @@ def tail_calls(block: f.Block, name: str) -> Iterator[f.Call]:
 
 
 def rotated(fn: f.Fn, supply: f.Supply) -> f.Block | None:
-    """The simple form: one pure condition chooses between a result without calls and the next step."""
-    prefix = fn.body.binds[:-1]
-    match tail(fn.body):
-        case f.If(cond, then, else_):
-            pass
-        case f.Switch(f.Var(_, f.Num() as ty) as number, (f.Case(tag, None, then),), f.Block() as else_):
-            cond = f.Var(supply.fresh("eq"), f.BOOL)
-            prefix = (*prefix, f.Bind((cond,), f.Op("eq", (number, f.Const(tag, ty)))))
-        case _:
-            return None
-    on_true, on_false = (all_tails(b, fn.name) for b in (then, else_))
-    if on_true == on_false or None in (on_true, on_false) or not all(is_pure(bind.rhs) for bind in prefix):
+    """The simple form: one pure condition, or the constructor of a value, chooses between a result without calls and
+    the next step."""
+    choice, prefix = tail(fn.body), fn.body.binds[:-1]
+    if not isinstance(choice, f.If | f.Switch) or not all(is_pure(bind.rhs) for bind in prefix):
+        return None
+    goes = [all_tails(arm, fn.name) for arm in blocks(choice)]
+    asked = None if None in goes or len(set(goes)) == 1 else question(choice, goes, supply)
+    if asked is None:
         return None
     state = tuple(f.Var(supply.fresh(p.name), p.ty) for p in fn.params)
     here = {p.name: s for p, s in zip(fn.params, state)}
+    cond = Copier(supply, here).block(f.Block((*prefix, *asked.binds), asked.results))
 
-    asking = Copier(supply, here)
-    asked = asking.binds(prefix)
-    if on_true:
-        question = f.Block(asked, (asking.atom(cond),))
-    else:
-        answer = f.Var(supply.fresh("go"), f.BOOL)
-        question = f.Block((*asked, f.Bind((answer,), f.Op("not", (asking.atom(cond),)))), (answer,))
-
-    going = Copier(supply, here)
-    step = going.block(f.Block((*prefix, *(then if on_true else else_).binds), ()))
+    step = arms(fn.body, choice, goes, True)
+    step = Copier(supply, here).block(f.Block((*prefix, *step.binds), ()))
     step = next_state(step, fn.params)
 
     last = tuple(f.Var(supply.fresh(p.name), p.ty) for p in fn.params)
-    loop = f.Bind(last, f.While(state, fn.params, question, step))
-    ending = Copier(supply, {p.name: v for p, v in zip(fn.params, last)})
-    end = ending.block(f.Block((*prefix, *(else_ if on_true else then).binds), (else_ if on_true else then).results))
+    loop = f.Bind(last, f.While(state, fn.params, cond, step))
+    end = arms(fn.body, choice, goes, False)
+    after = Copier(supply, {p.name: v for p, v in zip(fn.params, last)})
+    end = after.block(f.Block((*prefix, *end.binds), end.results))
     return f.Block((loop, *end.binds), end.results)
+
+
+def question(choice: f.If | f.Switch, goes: Sequence[bool | None], supply: f.Supply) -> f.Block | None:
+    """The block that asks whether the arm of a branch that runs goes on; None if it would ask for several numbers."""
+    answer = f.Var(supply.fresh("go"), f.BOOL)
+    match choice:
+        case f.If(cond):
+            return f.Block((), (cond,)) if goes[0] else f.Block((f.Bind((answer,), f.Op("not", (cond,))),), (answer,))
+        case f.Switch(f.Var(_, f.Num() as ty) as number, cases):
+            test = f.Bind((answer,), f.Op("ne" if goes[-1] else "eq", (number, f.Const(cases[0].tag, ty))))
+            return f.Block((test,), (answer,)) if len(cases) == 1 else None
+        case _:
+            told = [f.Block((), (TRUE if going else FALSE,)) for going in goes]
+            cases = tuple([f.Case(case.tag, None, block) for case, block in zip(choice.cases, told, strict=False)])
+            asked = f.Switch(choice.scrutinee, cases, None if choice.default is None else told[-1])
+            return f.Block((f.Bind((answer,), asked),), (answer,))
+
+
+def arms(body: f.Block, choice: f.If | f.Switch, goes: Sequence[bool | None], going: bool) -> f.Block:
+    """What the branch at the end of a body does where it goes on, or where it does not."""
+    chosen = [arm for arm, goes_on in zip(blocks(choice), goes, strict=True) if goes_on == going]
+    if isinstance(choice, f.If) or (len(chosen) == 1 and chosen[0] is choice.default):
+        return chosen[0]
+    cases = tuple([case for case in choice.cases if any(case.body is arm for arm in chosen)])
+    if len(chosen) == 1 and cases[0].payload is None:
+        return chosen[0]
+    default = choice.default if any(choice.default is arm for arm in chosen) else None
+    vars_ = body.binds[-1].vars
+    return f.Block((f.Bind(vars_, f.Switch(choice.scrutinee, cases, default)),), vars_)
 
 
 def all_tails(block: f.Block, name: str) -> bool | None:
