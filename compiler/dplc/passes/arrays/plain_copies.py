@@ -15,7 +15,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
 from dplc.flat.walk import every, with_binds, with_body, with_inner, with_rhs
-from dplc.passes.simplify.simplify import reachable
+from dplc.passes.simplify.callers import reachable
 
 Call = tuple[str, tuple[f.Atom, ...]]  # a function and its arguments
 

@@ -18,7 +18,6 @@ one shows which dimensions are equal (`hoist_dims`).  Then dead code is eliminat
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from operator import is_
 from typing import TypeVar
@@ -36,7 +35,6 @@ from dplc.flat.walk import (
     binders,
     blocks,
     changed,
-    every,
     rebuild,
     remade,
     supply_for,
@@ -46,13 +44,14 @@ from dplc.flat.walk import (
     with_rhs,
 )
 from dplc.passes.simplify.aggregates import branch_by_scalars, in_all_rows, loop_by_scalars
+from dplc.passes.simplify.callers import called_once, reachable
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, has_at_most, pays_in_loops
 from dplc.passes.simplify.literals import alike
 from dplc.passes.simplify.purity import droppable, movable
-from dplc.passes.simplify.unmade import ruled, without_unmade
+from dplc.passes.simplify.unmade import without_unmade
 from dplc.passes.simplify.value_numbers import expression, expression_of
 
 NOTHING: Mapping[str, f.Fn] = {}
@@ -92,15 +91,6 @@ def simplify(program: f.Program) -> f.Program:
     return replace(program, fns=fns, checkpoints=program.checkpoints & reached, rules=rules)
 
 
-def called_once(program: f.Program) -> list[str]:
-    """The functions of which one call is the only use."""
-    uses = Counter(callee for fn in program.fns.values() for callee in callees(fn.body))
-    other = {*program.roots, *program.checkpoints, *program.rules}
-    other.update(fn for name in program.rules for fn in ruled(program, name))
-    other.update(bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad))
-    return [name for name in program.fns if uses[name] == 1 and name not in other]
-
-
 def simplified(fn: f.Fn, supply: f.Supply, program: f.Program, inline: Mapping[str, f.Fn] = NOTHING) -> f.Fn:
     """A function simplified alone; only `inline` is inlined."""
     body = _Simplifier(supply, inline, program).block(fn.body)
@@ -114,23 +104,6 @@ def walked(fn: f.Fn, simplifier: Callable[[], _Simplifier]) -> f.Fn:
     fn = with_body(fn, walk.block(fn.body))
     hoisted = hoist_dims(fn, walk.supply)
     return fn if hoisted is fn else with_body(fn, simplifier().block(hoisted.body))
-
-
-def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
-    """The functions that the roots of the program call, directly or not."""
-    todo = program.roots if program.main in fns else list(fns)
-    reached = set(todo)
-    while todo:
-        name = todo.pop()
-        wanted = [bind.rhs.fn for bind in every(fns[name].body) if isinstance(bind.rhs, (f.Call, f.Ad))]
-        if name in program.rules:
-            rule = program.rules[name]
-            wanted += [rule.fn, *([rule.pullback] if rule.pullback else [])]
-        for callee in wanted:
-            if callee not in reached:
-                reached.add(callee)
-                todo.append(callee)
-    return reached
 
 
 class _Simplifier:

@@ -1,0 +1,36 @@
+"""Who calls whom: the functions that have one use, and those that the roots of the program reach."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dplc.flat import term as f
+from dplc.flat.call_graph import callees
+from dplc.flat.walk import every
+from dplc.passes.simplify.unmade import ruled
+
+
+def called_once(program: f.Program) -> list[str]:
+    """The functions of which one call is the only use."""
+    uses = Counter(callee for fn in program.fns.values() for callee in callees(fn.body))
+    other = {*program.roots, *program.checkpoints, *program.rules}
+    other.update(fn for name in program.rules for fn in ruled(program, name))
+    other.update(bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad))
+    return [name for name in program.fns if uses[name] == 1 and name not in other]
+
+
+def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
+    """The functions that the roots of the program call, directly or not."""
+    todo = program.roots if program.main in fns else list(fns)
+    reached = set(todo)
+    while todo:
+        name = todo.pop()
+        wanted = [bind.rhs.fn for bind in every(fns[name].body) if isinstance(bind.rhs, (f.Call, f.Ad))]
+        if name in program.rules:
+            rule = program.rules[name]
+            wanted += [rule.fn, *([rule.pullback] if rule.pullback else [])]
+        for callee in wanted:
+            if callee not in reached:
+                reached.add(callee)
+                todo.append(callee)
+    return reached
