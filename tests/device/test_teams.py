@@ -83,7 +83,7 @@ let (w, x) = loop (w, x) = ([for i < 12 -> [for j < 12 -> sin (float (i * j))]],
 do print (w, x)""",
     "sums of rows": """
 do print (loop x = [for i < 9 -> float i] for k < 3 do
-  sum [for i < 50 -> [for j < 20 -> x[j] * cos (float (i + j))]])""",
+  sum [for i < 50 -> [for j < 9 -> x[j] * cos (float (i + j))]])""",
     "rows that points drop": """
 do print (loop u = [for i < 2 -> [for j < 20 -> float (i * j)]] for k < 4 do
   [for r in u -> [for j < 20 -> r[19 - j] - 0.5 * r[(j + 1) % 20]]])""",

@@ -231,6 +231,16 @@ def rearranged(h: Hole) -> str:
     return f"map {h.one('fst', 'snd')} (zip {h()} {h()})"
 
 
+@rule(1, is_array)
+def looked_up(h: Hole) -> str:
+    """Elements at places that data tell, some of which are refused; now and then a place is far away."""
+    n, p, xs = h.ty.size, h.named("p", INT), h.named("xs", h.ty)
+    far = n if h.writer.below(12) else n + 10**9
+    refused = f"if {p[0]} = {h.one('77', '-5', '3 - 90')} then error $\"{{{p[0]}}} is refused\" else ()"
+    body = f"let () = {refused} in {xs[0]}[{p[0]} % {far}]"
+    return f"(let {xs[0]} = {h()} in [for {p[0]} in {h(array(INT, n))} -> {body}])"
+
+
 @rule(3, is_array)
 def updated(h: Hole) -> str:
     return f"{{ {h()} with [{h.index(h.ty.size)}] = {h(h.ty.args[0])} }}"
