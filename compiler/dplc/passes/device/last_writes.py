@@ -26,7 +26,7 @@ from dplc.narrow import expect_type
 from dplc.passes.device.kernels import Devices
 from dplc.passes.device.scan_loops import Change, Places, Scan, Straight
 from dplc.passes.device.scan_tiles import Tiles
-from dplc.passes.device.tiled_scan import TiledScan, left_alone, unless
+from dplc.passes.device.tiled_scan import TiledScan, left_alone, unless, unless_done
 from dplc.passes.simplify.purity import droppable
 
 
@@ -129,11 +129,7 @@ class LastWrites:
             written.b = b
             made |= {change.state.name: written.changed(change, {}) for change in scan.changes}
             there = block_of(inner, [made[var.name] for var in scan.loop.state])
-        own = tuple([b.var(var.name, var.ty) for var in bind.vars])
-        here = f.Block((f.Bind(own, bind.rhs),), own)
-        if any(isinstance(one.rhs, f.Par) and devices.why_not(one.rhs) for one in there.binds):
-            return []
-        return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, f.If(done, there, here))]
+        return unless_done(b, done, there, [bind], devices)
 
     def row(self) -> f.Op | None:
         """The read of a row that a step writes; any operation if it writes a number, None if it is something else."""

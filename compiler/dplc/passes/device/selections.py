@@ -23,7 +23,7 @@ from dplc.flat.walk import mentions, rhs_mentions
 from dplc.passes.device.kernels import Devices
 from dplc.passes.device.merge_sort import bisect
 from dplc.passes.device.scan_tiles import Tiles
-from dplc.passes.device.tiled_scan import unless
+from dplc.passes.device.tiled_scan import unless, unless_done
 from dplc.passes.simplify.purity import droppable
 
 PLACES = f.Arr(f.I64, 1)
@@ -90,11 +90,7 @@ class CountThenFill:
             starts, total = self.tiles.starts(b, "add", xs, loop.count, integer(0))
             results = {self.selection.count: total, self.selection.places: self.filled(xs, starts, total, places)}
             there = block_of(inner, [results[k] for k in range(2)])
-        own = tuple([b.var(var.name, var.ty) for var in bind.vars])
-        here = f.Block((f.Bind(own, bind.rhs),), own)
-        if any(isinstance(one.rhs, f.Par) and devices.why_not(one.rhs) for one in there.binds):
-            return []
-        return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, f.If(done, there, here))]
+        return unless_done(b, done, there, [bind], devices)
 
     def flags(self) -> f.Par:
         """1 for the steps that are listed, else 0."""

@@ -27,7 +27,7 @@ from dplc.narrow import expect_type
 from dplc.passes.device.array_sums import called_by_points
 from dplc.passes.device.kernels import LEAST_GROUPS, ROOM, Devices, Made
 from dplc.passes.device.merge_sort import SORTED, bisect, merge_sort
-from dplc.passes.device.tiled_scan import unless
+from dplc.passes.device.tiled_scan import unless, unless_done
 
 MOST = ROOM // LEAST_GROUPS  # elements of an array that has enough copies
 MOST_KEYS = 1 << 31  # places, and numbers to add: a key has 64 bits
@@ -210,11 +210,7 @@ class SortedAdds:
             for (k, one), keys, values in zip(self.additions.items(), pairs[::2], pairs[1::2], strict=True):
                 results[k] = self.sums(one, keys, values)
             there = block_of(inner, [results[k] for k in range(len(bind.vars))])
-        own = tuple([b.var(var.name, var.ty) for var in bind.vars])
-        here = f.Block((f.Bind(own, old),), own)
-        if any(isinstance(one.rhs, f.Par) and devices.why_not(one.rhs) for one in there.binds):
-            return []
-        return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, f.If(done, there, here))]
+        return unless_done(b, done, there, [f.Bind(bind.vars, old)], devices)
 
     def dim(self, dim: Dim) -> f.Atom:
         return self.b.op("dim", (dim[0],), k=dim[1]) if isinstance(dim, tuple) else dim

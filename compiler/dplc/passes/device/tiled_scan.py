@@ -27,7 +27,7 @@ class TiledScan:
 
     def binds(self, loop: list[f.Bind], devices: Devices) -> list[f.Bind]:
         """The bindings in place of those of the loop; none if a device cannot do them."""
-        b, (*before, bind) = self.b, loop
+        b = self.b
         terms = self.terms()
         if devices.why_not(terms):
             return []
@@ -36,11 +36,7 @@ class TiledScan:
         with b.inside() as inner:
             results = self.results(xs)
             there = block_of(inner, results)
-        own = tuple([b.var(var.name, var.ty) for var in bind.vars])
-        here = f.Block((*before, f.Bind(own, bind.rhs)), own)
-        if any(isinstance(one.rhs, f.Par) and devices.why_not(one.rhs) for one in there.binds):
-            return []
-        return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, f.If(done, there, here))]
+        return unless_done(b, done, there, loop, devices)
 
     def terms(self) -> f.Par:
         """What the steps combine with the numbers."""
@@ -118,3 +114,16 @@ def unless(b: Builder, tests: list[f.Var], par: f.Par, types: Sequence[f.Type]) 
     own = tuple([b.var("terms", ty) for ty in types])
     nothing_ = f.Block((), tuple(map(nothing, types)))
     return b.bind(f.If(left, nothing_, f.Block((f.Bind(own, par),), own)), types, "terms")
+
+
+def unless_done(
+    b: Builder, done: f.Atom, there: f.Block, loop: Sequence[f.Bind], devices: Devices
+) -> list[f.Bind]:  # fmt: skip
+    """What has been built, and in place of a loop, which gives the results of the last binding, what is `there` if a
+    device has done it; none if a device cannot do that."""
+    *before, last = loop
+    own = tuple([b.var(var.name, var.ty) for var in last.vars])
+    here = f.Block((*before, f.Bind(own, last.rhs)), own)
+    if any(isinstance(one.rhs, f.Par) and devices.why_not(one.rhs) for one in there.binds):
+        return []
+    return [*block_of(b.binds, ()).binds, f.Bind(last.vars, f.If(done, there, here))]

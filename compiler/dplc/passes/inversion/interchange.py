@@ -26,7 +26,7 @@ from dplc.flat.walk import bound_inside, names, rhs_mentions
 from dplc.narrow import expect_type
 from dplc.passes.inversion.fission import is_cheap
 from dplc.passes.inversion.own_additions import handed_down, kept_at_own
-from dplc.passes.inversion.scattered import MOST, Loop, Unfit
+from dplc.passes.inversion.scattered import MOST, Loop, Unfit, together
 from dplc.passes.inversion.without_additions import without_additions
 from dplc.passes.simplify.purity import HERE, droppable, natural
 
@@ -36,19 +36,14 @@ def interchanged(
 ) -> tuple[set[int], list[f.Bind]]:  # fmt: skip
     """The numbers of the accumulators of a nest that are added to in other nests, and these.  Accumulators of a nest
     around this one are `shared`."""
-    groups: list[list[_Interchange]] = []
+    ones: list[_Interchange] = []
     for k, var in enumerate(bind.vars):
         try:
-            one = _Interchange(par, k, affine, var)
+            ones.append(_Interchange(par, k, affine, var))
         except Unfit:
             continue
-        group = next((group for group in groups if group[0].is_like(one)), None)
-        if group is None:
-            groups.append([one])
-        else:
-            group.append(one)
-    made = [bind for group in groups for bind in group[0].write(group[1:], supply, shared)]
-    return {one.number for group in groups for one in group}, made
+    made = [bind for group in together(ones) for bind in group[0].write(group[1:], supply, shared)]
+    return {one.number for one in ones}, made
 
 
 @node

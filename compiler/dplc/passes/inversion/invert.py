@@ -35,7 +35,7 @@ from dplc.passes.inversion.equal_lengths import counts_of_lengths
 from dplc.passes.inversion.nests import with_nests
 from dplc.passes.inversion.own_additions import kept_at_own
 from dplc.passes.inversion.own_order import in_own_order
-from dplc.passes.inversion.scattered import MOST, Loop, Points, Read, Site, Unfit
+from dplc.passes.inversion.scattered import MOST, Loop, Points, Read, Site, Unfit, together
 from dplc.passes.inversion.without_additions import without
 
 Done = tuple[set[int], list[f.Bind]]  # the accumulators that are done in another way, by their numbers, and this way
@@ -212,18 +212,6 @@ class Term:
 
     site: Site
     reads: list[Read]
-
-
-def together(parts: list[Gathered]) -> list[list[Gathered]]:
-    """In groups: sums over the same loops, at the same places, that have some of their arithmetic in common."""
-    groups: list[list[Gathered]] = []
-    for one in parts:
-        group = next((group for group in groups if group[0].is_like(one)), None)
-        if group is None:
-            groups.append([one])
-        else:
-            group.append(one)
-    return groups
 
 
 class Gathered:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
 
 from dpl.node import node
 
@@ -48,6 +49,27 @@ class Read:
     def apart(self) -> set[object]:
         """The indices that alone tell a place of the array."""
         return {term for total in self.at if len(total) == 1 for term in total}
+
+
+class Alike(Protocol):
+    """What is added, and can be added in one nest with others that are like it."""
+
+    def is_like(self, other: Any) -> bool: ...
+
+
+Part = TypeVar("Part", bound=Alike)
+
+
+def together(parts: Iterable[Part]) -> list[list[Part]]:
+    """In groups of those that are like each other."""
+    groups: list[list[Part]] = []
+    for one in parts:
+        group = next((group for group in groups if group[0].is_like(one)), None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    return groups
 
 
 class Unfit(Exception):
