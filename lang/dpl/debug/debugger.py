@@ -244,9 +244,10 @@ class Debugger(Listener):
                 return found
             case Origin():
                 return Stop("nonfinite", found.title)
-            case Interrupted():
-                self.run.forward(self.run.stops, lambda: True, self.run.time + NEAR)  # to a line, if there is one soon
-                return Stop("pause", "paused")
+            case Interrupted(left_step=left):
+                if not left:  # to a line, if there is one soon
+                    self.run.forward(self.run.stops, lambda: True, self.run.time + NEAR)
+                return Stop("pause", "paused before a step that takes long" if left else "paused")
             case Ended():
                 return self.at_end(found)
             case _:

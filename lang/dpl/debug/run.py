@@ -63,7 +63,9 @@ class Ended:
 
 @node
 class Interrupted:
-    """Someone asked the run to stop."""
+    """Someone asked the run to stop.  It may have left a step for that, before which it stands."""
+
+    left_step: bool = False
 
 
 class Listener:
@@ -108,7 +110,8 @@ class Run:
         self.watch_sweeps: Callable | None = None
         self.results: Set[int] = frozenset()  # the identities of calls whose results are watched
         self.watch_results: Callable[[Value], object] | None = None
-        self.interrupted = False
+        self.interrupted = False  # somebody asks to pause
+        self.running = False  # steps are made now
 
     def begin(self) -> None:
         """Start again from nothing."""
@@ -219,12 +222,24 @@ class Run:
 
     def forward(self, armed: Armed = None, check: Check = lambda: True, limit: int | None = None) -> object:
         """Run until `check` is true at an armed step, to the time `limit`, or to the end.  Returns what `check` said,
-        an Ended, an Interrupted, what was thrown by a Halt, or None at the limit."""
-        with collected_seldom(), collecting(limit is None or gc.isenabled()):
-            return self._forward(armed, check, limit)
+        an Ended, an Interrupted, what was thrown by a Halt, or None at the limit.  KeyboardInterrupt, raised in the
+        thread, leaves a step that takes long, as a loop in one line: the run stands before it then."""
+        within, self.running = self.running, True
+        try:
+            with collected_seldom(), collecting(limit is None or gc.isenabled()):
+                return self._forward(armed, check, limit)
+        except KeyboardInterrupt:
+            self.interrupted = False
+            self.renew()
+            return Interrupted(left_step=True)
+        finally:
+            self.running = within
 
     def _forward(self, armed: Armed, check: Check, limit: int | None) -> object:
         while self.ended is None and (limit is None or self.time < limit):
+            if self.interrupted:  # between steps, or before the first one
+                self.interrupted = False
+                return Interrupted()
             self._keep()
             steps = self.slice if limit is None else min(self.slice, limit - self.time)
             begin = host.current.clock()
@@ -232,9 +247,6 @@ class Run:
             self._adapt(host.current.clock() - begin)
             if found is not None:
                 return found
-            if self.interrupted:
-                self.interrupted = False
-                return Interrupted()
         return self.ended if limit is None or self.time < limit else None
 
     def _keep(self) -> None:
@@ -289,6 +301,9 @@ class Run:
         except ProgramExit as stop:
             self._settle((step, x, k), start + i - 1, Stops(last, before))
             self.ended = Ended(stop.code)
+        except KeyboardInterrupt:
+            self._settle((step, x, k), start + max(i - 1, 0), Stops(last, before))
+            raise
         return self.ended
 
     def _settle(self, state: tuple[Callable, Any, tuple], time: int, met: Stops) -> None:

@@ -199,6 +199,18 @@ def test_pause(client: Client, tmp_path: Path) -> None:
     assert client.line() in (1, 2, 3)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("at", ["", "nonfinite"])
+def test_a_client_that_disconnects_in_a_step_that_takes_long(tmp_path: Path, at: str) -> None:
+    program = tmp_path / "main.dp"
+    program.write_text("do print (sum [for i < 2000000000 -> sin (float i)])\n")
+    client = Client()
+    client.launch(program, at=at)
+    assert client.process.stdin
+    client.process.stdin.close()
+    assert client.process.wait(60) == 0
+
+
 def test_bad_programs_and_requests(client: Client, tmp_path: Path) -> None:
     assert not client.ask("stackTrace", threadId=1)["success"]
     assert client.ask("initialize", adapterID="dpl")["body"]["supportsStepBack"]

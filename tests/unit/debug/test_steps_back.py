@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 import io
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from dpl import host
+from dpl.debug import debugger as debugging
 from dpl.debug import depths, history
 from dpl.debug import run as running
 from dpl.debug.debugger import Debugger
@@ -19,6 +22,7 @@ from dpl.syntax.load import read
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
 from dplc.tools import nonfinite
+from dplc.tools.debug import session
 
 PROGRAM = """let square x = x * x
 let loss p =
@@ -215,6 +219,25 @@ def test_a_way_back_searches_no_old_objects_for_cycles(monkeypatch) -> None:
         assert frozen[0] > 1000 and gc.get_freeze_count() == 0
 
     on_large_stack(work)
+
+
+def test_a_step_that_takes_long_is_left(monkeypatch) -> None:
+    """A loop in one line is one step, which does not end here."""
+    monkeypatch.setattr(session, "PATIENCE", 0.1)
+    d = debugger("let spin (x : float) = loop s = x while s > -3.0 do sin (s + 1.0)\ndo print (spin 1.0)\n")
+    threads: list[int] = []
+
+    def work() -> debugging.Stop:
+        threads.append(threading.get_ident())
+        return d.go("continue")
+
+    with ThreadPoolExecutor(1) as pool:
+        stopped = pool.submit(work)
+        while not d.run.running:
+            assert not stopped.done()
+        session.pause(d, threads[0])
+        assert stopped.result().reason == "pause"
+    assert 0 < d.run.time < 20 and d.go("continue", back=True).reason != "pause"
 
 
 def test_ctrl_c_on_the_way_back() -> None:

@@ -25,6 +25,16 @@ def test_every_verb_has_a_page() -> None:
     assert {f"dpl-{verb}.1" for verb in cli.commands} | {"dpl.1"} <= {page.name for page in PAGES.iterdir()}
 
 
+def test_the_book_has_every_option() -> None:
+    import click
+    from dplc.commands import cli
+
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    options = [(verb, option.opts[0]) for verb, command in cli.commands.items() if not command.hidden
+               for option in command.params if isinstance(option, click.Option) and not option.hidden]  # fmt: skip
+    assert [(verb, name) for verb, name in options if f"| `{verb}` | `{name}" not in page] == []
+
+
 @pytest.mark.skipif(not shutil.which("groff"), reason="needs groff")
 @pytest.mark.parametrize("page", ["dpl", "dpl-run", "dpl-build", "dpl-cache"])
 def test_pages_can_be_read(page: str) -> None:

@@ -224,7 +224,7 @@ class Server:
     def went(self, move: str, back: bool = False) -> Stop:
         def work() -> Stop:
             self.worker = threading.get_ident()
-            return self.program.go(move, back)
+            return Stop("pause") if self.ending else self.program.go(move, back)
 
         return on_large_stack(work)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from dplc.tools.report import warn
 from dplc.tools.run import STDIN, text_of
 
 CODES = {"R0601": "nonfinite"}  # what raises it
+PATIENCE, LOOKS = 1.0, 20  # seconds for a step to end after Ctrl-C, and how often that is looked at
 
 
 def loaded(file: str, args: Sequence[str], out: Writable) -> Debugger:
@@ -68,13 +70,19 @@ def say(text: str) -> None:
 
 
 def pause(debugger: Debugger, thread: int) -> None:
-    """Ctrl-C stops the program where it is, or the expression that is evaluated; if the program is in a step that takes
-    long, a second one ends the debugger."""
+    """Ctrl-C stops the program where it is, or the expression that is evaluated.  A step that takes long is left, and
+    the program stands before it.  A second Ctrl-C meanwhile ends the debugger."""
+    run = debugger.run
     if debugger.expressions.busy:
         return interrupt(thread)
-    if debugger.run.interrupted:
+    if run.interrupted:
         raise KeyboardInterrupt
-    debugger.run.interrupted = True
+    run.interrupted = True
+    for _ in range(LOOKS):
+        if not run.running:
+            return
+        time.sleep(PATIENCE / LOOKS)
+    interrupt(thread)
 
 
 def prepared(console: Console, breaks: Sequence[str], watches: Sequence[str], at: str | None) -> None:

@@ -122,8 +122,7 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     if is_option(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
         return ("what is there is an option as  Some e",)
     if type(a) is ty.Fn and type(e) is not ty.Fn and (type(e) is not Meta or phrase(e)):
-        is_call = span is None or not span.text.lstrip("( ").startswith("fun ")
-        return ("this is a function: is an argument missing?",) if is_call else ()
+        return unapplied(span)
     if type(a) is ty.Fn and type(e) is ty.Fn and (many := parameters(e)) != parameters(a):
         names = " ".join("xyzuvw"[:many])
         return (f"a function of {many} argument{'s' * (many > 1)} is wanted:  fun {names} -> ...",) if many <= 6 else ()
@@ -148,6 +147,20 @@ def parameters(t) -> int:
     while type(t := prune(t)) is ty.Fn:
         count, t = count + 1, t.result
     return count
+
+
+# A name or a number after an argument.
+FOLLOWING = re.compile(r" +(?!(?:in|then|else|do|with|and|of|for|while|when|is)\b)([A-Za-z_\d][\w.']*)")
+
+
+def unapplied(span: Span | None) -> tuple[str, ...]:
+    """Helps for a function, at `span`, where a value is wanted: `area Circle 2.0` means `area (Circle 2.0)`."""
+    if span is not None and span.text.lstrip("( ").startswith("fun "):
+        return ()
+    following = FOLLOWING.match(span.source.text, span.end) if span is not None else None
+    if following and span and re.fullmatch(r"[\w.']+", span.text):
+        return (f"an application that is an argument is put in parentheses:  ({span.text} {following[1]})",)
+    return ("this is a function: is an argument missing?",)
 
 
 def sequences(actual, span: Span | None) -> tuple[str, ...]:

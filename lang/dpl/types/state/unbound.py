@@ -101,6 +101,8 @@ def misread(cx, name: str, span: Span) -> Way:
         return Way((f"the derivative:  grad {name.rstrip(chr(39))}", "or  diff  of a function of one number"))
     if re.search(r"\bwhere\b", line + rest_of(following)) and cx.find("where") is None:
         return Way(WORDS["where"])
+    if re.search(r";\s*$", text[: span.start]) and re.match(r"\s*=[^=]", following) and line.startswith("let "):
+        return Way((f"each value has a `let` of its own, in a line of its own:  let {name} = e",))
     if line.strip() == line[line.find(name) :].strip() and re.match(r"\s*=[^=]", text[span.end :]):
         return Way((f"to name a value:  let {name} = e in ...",))
     return Way()
