@@ -62,6 +62,20 @@ def test_a_chain_is_lowered_to_code_of_its_length(name: str) -> None:
     assert large < 2.2 * small, (small, large)
 
 
+@pytest.mark.parametrize("last", ["grad f0 1.0", "jvp f0 1.0 2.0", "Ad.jet 2 f0 1.0"])
+def test_a_chain_of_calls_for_constants_and_variables_has_few_derivatives(last: str) -> None:
+    """Each function has twice the activities of the one before."""
+
+    def chain(n: int) -> str:
+        ys = [" ".join(f"y{k}" for k in range(i)) for i in range(n + 1)]
+        calls = (f"let f{i} x {ys[i]} = f{i + 1} x {ys[i]} (x * {i}.5) + f{i + 1} x {ys[i]} 1.0" for i in range(n))
+        end = f"let f{n} x {ys[n]} = sin ({ys[n].replace(' ', ' * ')}) * x"
+        return "\n".join([end, *reversed(list(calls)), f"do print ({last})\n"])
+
+    counts = [len(compiled("differentiate", chain(n)).fns) for n in (5, 8)]
+    assert counts[1] < 2.5 * counts[0], counts
+
+
 def test_inlined_operations_share_their_paths() -> None:
     program = compiled("simplify2", CHAINS["calls"](100))
     spans = [s for bind in every(program.fns["main"].body) if isinstance(s := getattr(bind.rhs, "span", None), Inlined)]
