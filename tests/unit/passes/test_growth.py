@@ -9,6 +9,7 @@ import pytest
 from dpl.core.promising import is_repeatable, promising, reads_arguments
 from dpl.node import replace
 from dpl.source import Source
+from dplc.ad.reverse.branch import Branch
 from dplc.flat import affine
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
@@ -74,6 +75,22 @@ def test_a_chain_of_calls_for_constants_and_variables_has_few_derivatives(last: 
 
     counts = [len(compiled("differentiate", chain(n)).fns) for n in (5, 8)]
     assert counts[1] < 2.5 * counts[0], counts
+
+
+def test_the_forward_code_of_a_branch_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each branch around it asks for it, for itself and for what is around that."""
+    written: list[object] = []
+    filled = Branch.filled
+    monkeypatch.setattr(Branch, "filled", lambda self, i: written.append(0) or filled(self, i))
+    counts = []
+    for n in (8, 16):
+        arms = "".join(f"match h (x * {i}.5 + 0.1) with None -> 0.0 | Some y{i} -> " for i in range(n))
+        last = " + ".join(f"y{i}" for i in range(n))
+        text = f"let h x = if x > 0.0 then Some (sin x) else None\nlet f x = {arms}{last}\ndo print (grad f 1.0)\n"
+        written.clear()
+        compiled("differentiate", text)
+        counts.append(len(written))
+    assert counts[1] < 2.2 * counts[0], counts
 
 
 def test_inlined_operations_share_their_paths() -> None:

@@ -35,6 +35,7 @@ class Branch:
     slots: list[f.Type] = field(default_factory=list)
     places: list[list[int]] = field(default_factory=list)  # the slots that each branch fills
     var: f.Var | None = None  # the tuple of the slots
+    done: f.Bind | None = None  # the forward code: every branch around asks for it
 
     def __post_init__(self) -> None:
         rhs = self.bind.rhs
@@ -45,7 +46,7 @@ class Branch:
             self.tapes.append(Tape(self.reverse, block, params, self.tape, self.tape.runs, int_(1)))
 
     def backward(self, scope: Scope) -> None:
-        self.var, self.slots, self.kept = None, [], [[] for _ in self.tapes]
+        self.var, self.done, self.slots, self.kept = None, None, [], [[] for _ in self.tapes]
         parts = self.reverse.result_parts(scope, self.bind.vars)
         if any(parts):
             writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
@@ -137,9 +138,11 @@ class Branch:
         return places
 
     def forward(self) -> list[f.Bind]:
-        blocks = [self.filled(i) for i in range(len(self.tapes))]
-        vars_ = self.bind.vars if self.var is None else (*self.bind.vars, self.var)
-        return [f.Bind(vars_, with_branches(self.bind.rhs, blocks))]
+        if self.done is None:
+            blocks = [self.filled(i) for i in range(len(self.tapes))]
+            vars_ = self.bind.vars if self.var is None else (*self.bind.vars, self.var)
+            self.done = f.Bind(vars_, with_branches(self.bind.rhs, blocks))
+        return [self.done]
 
     def filled(self, i: int) -> f.Block:
         tape = self.tapes[i]
