@@ -172,6 +172,9 @@ KINDS: dict[str, tuple[Sequence[int], Callable[[int], str | dict[str, str]]]] = 
         "let rec " + "\nand ".join(
             f"g{i} (k : int) x = if k = 0 then x else grad sin (g{(i + 1) % n} (k - 1) x)" for i in range(n))
         + "\ndo print (g0 5 2.0)\n"),
+    "continued twice under grad": ((6, 12, 24), lambda n:
+        f"let f x = reset ({each(n, 'let y# = shift k -> k (x * #.5) + k 1.0 in', chr(10))} {each(n, 'y#', ' * ')})\n"
+        "do print (grad f 1.0)\n"),
     "lines of a program": ((500, 1000, 2000), repeated(
         "let f# (x : float) = if x > #.0 then x else x * 2.0\ndo print (f# 1.0)")),
 }  # fmt: skip

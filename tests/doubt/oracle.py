@@ -20,6 +20,7 @@ from dpl.diagnostics import DplError
 from dpl.eval.run import run
 from dpl.node import replace
 from dpl.source import Source
+from dplc.ad import derivatives
 from dplc.machine.llvm.versions import final, plain
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
@@ -36,6 +37,7 @@ AGE = 100  # programs
 DONE = "done"
 INTERP, NATIVE, OPTIMISED, DEVICE = "interp", "native", "optimised", "device"
 EFFORT = {NATIVE: 0, OPTIMISED: 2, DEVICE: 0}  # LLVM's: to optimise takes longer than all else together
+ACTIVITIES = (derivatives.ACTIVITIES, 1)  # so many are seldom: each other program has derivatives that serve several
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,7 @@ def answered(engine: str, text: str, left_out: Collection[int]) -> None:
     program = checked(text)
     first = -len(program.items)
     kept = [item for number, item in enumerate(program.items, first) if number not in left_out]
+    derivatives.ACTIVITIES = ACTIVITIES[len(text) % 2]
     program = replace(program, items=kept)
     if engine == INTERP:
         interpreted(program)

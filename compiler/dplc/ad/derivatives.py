@@ -7,6 +7,9 @@
 All derivatives are memoised.  The key of a forward mode is the function and the leaves of its parameters that have
 tangents; reverse mode adds the leaves of its results that have cotangents.  Code that writes a derivative gets the
 derivatives of callees from here.  `ad/differentiate.py` implements the methods that write derivatives.
+
+In a chain of functions that each call the next one for a constant and for a variable, each function has twice the
+activities of the one before.  So calls ask by `varied` and `useful`: when a function has many, one serves all others.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from dplc.ad.silent import Silent
 from dplc.ad.tangents.coefficients import Coefficients
 from dplc.ad.tangents.convert import Conversions
 from dplc.ad.tangents.shape_check import has_form
-from dplc.ad.tangents.symbolic_zeros import NO_ZEROS, Zeros
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros
 from dplc.ad.tangents.types import Series, Tangents
 from dplc.flat import term as f
 from dplc.flat.known_sizes import known_sizes
@@ -37,6 +40,9 @@ from dplc.passes.simplify.inlined import has_at_most, on_numbers
 from dplc.passes.simplify.simplify import simplified
 
 SHORT = 64  # operations of a derivative that is differentiated in line
+ACTIVITIES = 8  # for which a derivative of one function is written; one more serves all others
+
+Seeds = tuple[tuple[int, Zeros], ...]  # leaves that have tangents or cotangents, and where these may be zero
 
 
 @record
@@ -99,6 +105,7 @@ class Derivatives(ABC):
         self._deps: dict[str, Deps] = {}
         self._forward: dict[tuple, Forwarded] = {}
         self._reverse: dict[tuple, Reversed] = {}
+        self._activities: dict[tuple[str, str], set[tuple]] = {}  # of calls, for a mode and a function
         self._open: set[str] = set()  # functions being generated
         self._fixpoint = Fixpoint(self.forget)
         self._boxes: set[str] = set()
@@ -251,6 +258,33 @@ class Derivatives(ABC):
     def graph(self, name: str) -> Graph:
         self.deps(name)
         return self._graphs[name]
+
+    # ---- the activities of calls ---------------------------------------------------------------------------------
+
+    def varied(self, mode: Mode, name: str, active: Seeds) -> Seeds:
+        """The leaves of parameters to which a call gives tangents, if it has those of `active`."""
+        if not active or self.is_own(mode.name, name, active):
+            return active
+        return tuple((i, MAYBE_ZERO) for i in self.inputs(name))
+
+    def useful(self, name: str, active: tuple[int, ...], wanted: Seeds) -> tuple[tuple[int, ...], Seeds]:
+        """The same for reverse mode: the leaves of parameters with accumulators, those of results with cotangents."""
+        if self.is_own("vjp", name, (active, wanted)):
+            return active, wanted
+        return self.inputs(name), tuple((i, MAYBE_ZERO) for i, deps in enumerate(self.deps(name)) if deps)
+
+    def is_own(self, mode: str, name: str, activity: tuple) -> bool:
+        """True if this activity has a derivative of its own.  That does not change when derivatives are forgotten."""
+        if name in self.program.rules or name in self.program.checkpoints:
+            return True
+        known = self._activities.setdefault((mode, name), set())
+        if len(known) < ACTIVITIES:
+            known.add(activity)
+        return activity in known
+
+    def inputs(self, name: str) -> tuple[int, ...]:
+        """The leaves of a function's parameters on which its results depend."""
+        return tuple(sorted(frozenset[int]().union(*self.deps(name))))
 
     # ---- the two modes -------------------------------------------------------------------------------------------
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from dpl.diagnostics import DplError
+from dplc.ad import derivatives
 from dplc.ad.builder import int_
+from dplc.ad.differentiate import differentiate
 from dplc.flat import term as f
 from dplc.flat.interp import Array, Cell
 from dplc.passes import NeedsInterpreter
@@ -243,6 +246,33 @@ def test_gradient_of_a_gradient() -> None:
     program = f.Program({"f": recursion(supply)})
     name = gradient(program, "f", supply)
     check(program, name, (0.7, 4, 1.1), supply, 1e-4)
+
+
+@pytest.mark.parametrize("own", [0, 1, 8])
+def test_one_derivative_for_several_activities(own: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """g a b v = (sqrt a * b, v * a), called for what varies and for constants; at one, the root's slope is infinite."""
+    monkeypatch.setattr(derivatives, "ACTIVITIES", own)
+    supply = f.Supply()
+
+    def g(b: Builder, a: f.Var, c: f.Var, v: f.Var) -> tuple:
+        return b.op("mul", b.op("sqrt", a), c), b.op("mul", v, a)
+
+    def write(b: Builder, x: f.Var) -> f.Atom:
+        one, two = (b.op("index", x, int_(k)) for k in range(2))
+        ones = b.op("fill", int_(2), num(1.0))
+        total: f.Atom = num(0.0)
+        calls = (one, two, x), (num(0.0), two, x), (one, num(3.0), ones), (num(0.0), one, ones), (two, two, x)
+        for arguments in calls:
+            y, w = b.call("g", arguments, (F, VEC))
+            total = b.op("add", b.op("mul", total, y), b.op("add", y, b.op("sum", w)))
+        y, _ = b.call("g", (two, num(2.0), ones), (F, VEC))
+        return b.op("mul", total, y)
+
+    program = f.Program({"g": fn("g", (F, F, VEC), g, supply), "f": fn("f", (VEC,), write, supply)})
+    check(program, gradient(program, "f", supply), array(0.7, 1.2), supply, 1e-4)
+    check(program, "f", array(0.7, 1.2), supply)
+    written = [name for name in differentiate(program).fns if re.fullmatch(r"g\.bwd(\.\d+)?", name)]
+    assert len(written) == min(own + 1, 5), written
 
 
 # ---- edges ----------------------------------------------------------------------------------------------------------

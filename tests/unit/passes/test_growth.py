@@ -9,6 +9,7 @@ import pytest
 from dpl.core.promising import is_repeatable, promising, reads_arguments
 from dpl.node import replace
 from dpl.source import Source
+from dplc.ad.reverse.branch import Branch
 from dplc.flat import affine
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
@@ -60,6 +61,36 @@ CHAINS = {
 def test_a_chain_is_lowered_to_code_of_its_length(name: str) -> None:
     small, large = (size(compiled("lower", CHAINS[name](n))) for n in (40, 80))
     assert large < 2.2 * small, (small, large)
+
+
+@pytest.mark.parametrize("last", ["grad f0 1.0", "jvp f0 1.0 2.0", "Ad.jet 2 f0 1.0"])
+def test_a_chain_of_calls_for_constants_and_variables_has_few_derivatives(last: str) -> None:
+    """Each function has twice the activities of the one before."""
+
+    def chain(n: int) -> str:
+        ys = [" ".join(f"y{k}" for k in range(i)) for i in range(n + 1)]
+        calls = (f"let f{i} x {ys[i]} = f{i + 1} x {ys[i]} (x * {i}.5) + f{i + 1} x {ys[i]} 1.0" for i in range(n))
+        end = f"let f{n} x {ys[n]} = sin ({ys[n].replace(' ', ' * ')}) * x"
+        return "\n".join([end, *reversed(list(calls)), f"do print ({last})\n"])
+
+    counts = [len(compiled("differentiate", chain(n)).fns) for n in (5, 8)]
+    assert counts[1] < 2.5 * counts[0], counts
+
+
+def test_the_forward_code_of_a_branch_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each branch around it asks for it, for itself and for what is around that."""
+    written: list[object] = []
+    filled = Branch.filled
+    monkeypatch.setattr(Branch, "filled", lambda self, i: written.append(0) or filled(self, i))
+    counts = []
+    for n in (8, 16):
+        arms = "".join(f"match h (x * {i}.5 + 0.1) with None -> 0.0 | Some y{i} -> " for i in range(n))
+        last = " + ".join(f"y{i}" for i in range(n))
+        text = f"let h x = if x > 0.0 then Some (sin x) else None\nlet f x = {arms}{last}\ndo print (grad f 1.0)\n"
+        written.clear()
+        compiled("differentiate", text)
+        counts.append(len(written))
+    assert counts[1] < 2.2 * counts[0], counts
 
 
 def test_inlined_operations_share_their_paths() -> None:

@@ -177,21 +177,23 @@ class Forward:
         return self.convert.shut(b, self.tangents.mirror(data), tag, arg.ty, leaves)
 
     def call(self, b: Builder, call: f.Call, vars_: Sequence[f.Var]) -> None:
-        parts = [part for arg in call.args for part in self.parts(arg)]
-        matter = frozenset[int]().union(*self.d.deps(call.fn))
-        parts = [part if i in matter else None for i, part in enumerate(parts)]
-        active = tuple((i, part.zeros) for i, part in enumerate(parts) if part is not None)
+        matter = self.d.inputs(call.fn)
+        given = [part for arg in call.args for part in self.parts(arg)]
+        parts = {i: part for i, part in enumerate(given) if part is not None and i in matter}
+        active = self.d.varied(self.mode, call.fn, tuple((i, part.zeros) for i, part in parts.items()))
         made = self.d.forward(call.fn, active, call.span, self.mode)
         if not made.results:
             b.binds.append(f.Bind(tuple(vars_), call))
             return
+        types = [leaf for arg in call.args for leaf in self.tangents.leaves(arg.ty)]
         leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
         outs = [b.fresh("d", leaves[i][2]) for i in made.results]
-        args = (*call.args, *(sent(b, part, part.atom.ty) for part in parts if part is not None), *self.extra)
+        args = (*call.args, *(sent(b, parts.get(i), types[i]) for i, _ in active), *self.extra)
         b.binds.append(f.Bind((*vars_, *outs), f.Call(made.name, args, call.span)))
         for i, out, zeros in zip(made.results, outs, made.zeros, strict=True):
-            var, k, _ = leaves[i]
-            self.env[(var.name, k)] = by_sign(b, out, zeros)
+            if not self.d.deps(call.fn)[i].isdisjoint(parts):
+                var, k, _ = leaves[i]
+                self.env[(var.name, k)] = by_sign(b, out, zeros)
 
     # ---- control -------------------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ class Branch:
     places: list[list[int]] = field(default_factory=list)  # the slots that each branch fills
     var: f.Var | None = None  # the tuple of the slots
     told: int | None = None  # the slot that tells whether the second branch ran, where the scrutinee is not kept
+    done: f.Bind | None = None  # the forward code: every branch around asks for it
 
     def __post_init__(self) -> None:
         rhs = self.bind.rhs
@@ -51,7 +52,7 @@ class Branch:
             self.tapes.append(Tape(self.reverse, block, params, self.tape, self.tape.runs, int_(1)))
 
     def backward(self, scope: Scope) -> None:
-        self.var, self.told, self.slots, self.kept = None, None, [], [[] for _ in self.tapes]
+        self.var, self.told, self.done, self.slots, self.kept = None, None, None, [], [[] for _ in self.tapes]
         parts = self.reverse.result_parts(scope, self.bind.vars)
         if any(parts):
             writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
@@ -141,6 +142,7 @@ class Branch:
         self.var = (
             self.tape.own(f.Var(self.reverse.d.supply.fresh("kept"), f.Tup(tuple(self.slots)))) if self.slots else None
         )
+        self.done = None
         done = []
         for block, (kept, again), at in zip(blocks, chosen, self.places, strict=True):
             opened = [
@@ -177,9 +179,11 @@ class Branch:
         return places
 
     def forward(self) -> list[f.Bind]:
-        blocks = [self.filled(i) for i in range(len(self.tapes))]
-        vars_ = self.bind.vars if self.var is None else (*self.bind.vars, self.var)
-        return [f.Bind(vars_, with_branches(self.bind.rhs, blocks))]
+        if self.done is None:
+            blocks = [self.filled(i) for i in range(len(self.tapes))]
+            vars_ = self.bind.vars if self.var is None else (*self.bind.vars, self.var)
+            self.done = f.Bind(vars_, with_branches(self.bind.rhs, blocks))
+        return [self.done]
 
     def filled(self, i: int) -> f.Block:
         tape = self.tapes[i]

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 
 from dpl.node import field, record, replace
 
-from dplc.ad.activity import Node
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
@@ -77,31 +76,32 @@ class Call:
         """Calls f.bwd: the accumulators of the active arguments go in and come out."""
         d = self.reverse.d
         deps = d.deps(self.call.fn)
-        nodes = [node for arg in self.call.args for node in self.reverse.nodes(arg)]
-        active = tuple(
-            i for i, node in enumerate(nodes)
+        nodes = enumerate(node for arg in self.call.args for node in self.reverse.nodes(arg))
+        targets = {
+            i: node for i, node in nodes
             if node is not None and scope.active(node) and any(i in deps[r] for r, _ in parts)
-        )  # fmt: skip
-        if not active:
+        }  # fmt: skip
+        if not targets:
             return
-        wanted = tuple((i, part.zeros) for i, part in parts)
-        made = d.reverse(self.call.fn, active, wanted, self.call.span)
+        accepted, asked = d.useful(self.call.fn, tuple(targets), tuple((i, part.zeros) for i, part in parts))
+        made = d.reverse(self.call.fn, accepted, asked, self.call.span)
         residual = self.tape.own(scope.b.fresh("res", made.residual))
         self.made = (made, residual)
-        targets: list[Node] = [node for i in active if (node := nodes[i]) is not None]
-        first = [node not in targets[:k] and not counted(scope.get(node)) for k, node in enumerate(targets)]
-        accs = [
-            sent(scope.b, scope.get(node) if new else None, scope.type(node))
-            for node, new in zip(targets, first, strict=True)
-        ]
-        args = (residual, *(sent(scope.b, part, part.atom.ty) for _, part in parts), *accs)
-        outs = scope.b.call(made.bwd, args, [scope.type(node) for node in targets], self.call.span)
-        for node, new, out, zeros in zip(targets, first, outs, made.zeros, strict=True):
-            old = scope.get(node)
-            if new:
-                scope.set(node, by_sign(scope.b, out, zeros if old is None else together(zeros, old.zeros)))
-            else:
-                scope.add(node, by_sign(scope.b, out, zeros))
+        firsts = {node: i for i, node in reversed(targets.items())}
+        before = {i: part for i, node in targets.items() if firsts[node] == i and not counted(part := scope.get(node))}
+        ins, outs, given = self.leaves(self.call.args), self.leaves(self.vars), dict(parts)
+        accs = [sent(scope.b, before.get(i), ins[i]) for i in accepted]
+        args = (residual, *(sent(scope.b, given.get(i), outs[i]) for i, _ in asked), *accs)
+        after = scope.b.call(made.bwd, args, [ins[i] for i in accepted], self.call.span)
+        for i, out, zeros in zip(accepted, after, made.zeros, strict=True):
+            if i in before:
+                old = before[i]
+                scope.set(targets[i], by_sign(scope.b, out, zeros if old is None else together(zeros, old.zeros)))
+            elif i in targets:
+                scope.add(targets[i], by_sign(scope.b, out, zeros))
+
+    def leaves(self, atoms: Sequence[f.Atom]) -> list[f.Type]:
+        return [leaf for atom in atoms for leaf in self.reverse.tangents.leaves(atom.ty)]
 
 
 def counted(part: Part | None) -> bool:
