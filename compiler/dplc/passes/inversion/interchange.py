@@ -9,7 +9,8 @@
 
 This is the gradient of weights whose sums were written out, such as those of a convolution of three by three.  The sums
 are in registers then, and the additions few.  It is not done if much would be computed again, or if the sums would read
-an array across its rows.  Where the sums have no points, nothing is added: the places may not be there.
+an array across its rows; those along rows are of vectors.  Where the sums have no points, nothing is added: the places
+may not be there.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from dplc.passes.inversion.own_additions import handed_down, kept_at_own
 from dplc.passes.inversion.scattered import MOST, Loop, Unfit, together
 from dplc.passes.inversion.without_additions import without_additions
 from dplc.passes.simplify.purity import HERE, droppable, natural
+
+LANES = 8  # numbers that are summed together
+LONG = 32  # of a row of which what is left over takes little time
 
 
 def interchanged(
@@ -191,7 +195,11 @@ class _Interchange:
             last = self.sums(inner, others, state, ops, supply)
             block = f.Block((*level, last), last.vars)
         else:
-            after, added = fresh(), zip(state, [op.args[1] for op in ops], strict=True)
+            values = tuple([op.args[1] for op in ops])
+            if len(self.summed) == 1 and in_rows(level, loop):
+                outs = (f.Out("fold"),) * len(values)
+                return f.Bind(fresh(), f.Par(((loop.index, loop.count),), f.Block(tuple(level), values), outs))
+            after, added = fresh(), zip(state, values, strict=True)
             adds = [f.Bind((var,), f.Op("acc_add", pair)) for var, pair in zip(after, added, strict=True)]
             block = f.Block((*level, *adds), after)
         return f.Bind(fresh(), f.For(loop.index, loop.count, state, starts, block))
@@ -237,3 +245,13 @@ def composed(levels: Iterable[tuple[f.Par, Iterable[int]]]) -> list[Step]:
                 rows[bind.vars[0].name] = expect_type(f.Op, bind.rhs)
             steps.append(Step(bind, around))
     return steps
+
+
+def in_rows(binds: list[f.Bind], loop: Loop) -> bool:
+    """True if a loop reads along the rows of an array: its sums are those of vectors, in blocks.  What is left of a row
+    is summed one by one, which takes too long if that is much of the row."""
+    known = loop.count.value if isinstance(loop.count, f.Const) else LONG
+    if isinstance(known, int) and known < LONG and known % LANES >= LANES // 2:
+        return False
+    reads = [bind.rhs for bind in binds if isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"]
+    return any(len(op.args) > 2 and op.args[-1] == loop.index for op in reads)
