@@ -181,6 +181,24 @@ def by_list(h: Hole) -> str:
     return f"let rec {go} ({xs[0]} : {xs[1]}){wanted} = {body} in {go} {value}"
 
 
+@rule(2, lambda _: True)
+def by_two_lists(h: Hole) -> str:
+    """A function over two lists that takes one element at a time, of either, as in merging."""
+    one, two = h.writer.data_type(1), h.writer.data_type(1)
+    go, x, y, r = h.fresh("go"), h.named("x", one), h.named("y", two), h.named("r", h.ty)
+    xs, ys, first, second = h.named("t", list_of(one)), h.named("u", list_of(two)), h(list_of(one)), h(list_of(two))
+    start, last, less = h(), h.apart(h.ty, r), h.apart(BOOL, x, y)
+    ends = f"([], _) -> {r[0]} | (_, []) -> {last}"
+    if h.often(50):
+        takes = f"{go} {h.apart(h.ty, x, r)} more {ys[0]} else {go} {h.apart(h.ty, y, r)} {xs[0]} rest"
+    else:
+        takes = (f"let {r[0]} = {go} {r[0]} more {ys[0]} in {h.apart(h.ty, x, r)} "
+                 f"else let {r[0]} = {go} {r[0]} {xs[0]} rest in {h.apart(h.ty, y, r)}")  # fmt: skip
+    body = f"match ({xs[0]}, {ys[0]}) with {ends} | ({x[0]} :: more, {y[0]} :: rest) -> if {less} then {takes}"
+    params = f"({r[0]} : {h.ty}) ({xs[0]} : {xs[1]}) ({ys[0]} : {ys[1]}) : {h.ty}"
+    return f"let rec {go} {params} = {body} in {go} {start} {first} {second}"
+
+
 @rule(3, lambda h: h.ty == FLOAT)
 def held_array(h: Hole) -> str:
     """An array in data that a recursion opens and makes again, beside reads of the array or an update."""

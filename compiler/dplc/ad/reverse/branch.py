@@ -3,7 +3,8 @@
     y = if c { t = ...; yield t }      forward:   y, k = if c { t = ...; yield t, (t, 0.0) } else { yield x, (0.0, b) }
         else   { yield x }      =>    backward:  cx = if c { t = k.0; ... } else { b = k.1; ... }
 
-The branches keep a tuple whose slots they share; a slot that a branch does not fill holds zero or null.
+The branches keep a tuple whose slots they share, for each part of the tuples that they keep; a slot that a branch does
+not fill holds zero or null.
 
 A loop that goes along a list keeps the numbers that it reads, and which branch ran, in place of the rest of the list:
 an array of numbers is filled and freed at once, where data are counted one by one.
@@ -11,7 +12,7 @@ an array of numbers is filled and freed at once, where data are counted one by o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dpl.node import field, record
 
@@ -145,10 +146,10 @@ class Branch:
         self.done = None
         done = []
         for block, (kept, again), at in zip(blocks, chosen, self.places, strict=True):
-            opened = [
-                f.Bind((v,), f.TupGet(self.var, k)) for v, k in zip(kept, at, strict=True) if self.var is not None
-            ]
-            done.append(f.Block((*opened, *again, *block.binds), block.results))
+            b, slots = Builder(self.reverse.d.supply), iter(at)
+            for var in kept:
+                self.read(b, var, slots)
+            done.append(f.Block((*b.binds, *again, *block.binds), block.results))
         if not parts:
             return with_branches(self.bind.rhs, done)
         if self.told is None or self.var is None:
@@ -169,14 +170,25 @@ class Branch:
         return chosen if few else None
 
     def place(self, kept: Sequence[f.Var]) -> list[int]:
-        """The slots, of the right types, for the variables that a branch keeps."""
+        """The slots, of the right types, for the parts of the variables that a branch keeps."""
         places: list[int] = []
-        for var in kept:
-            free = [k for k, ty in enumerate(self.slots) if ty == var.ty and k not in places]
+        for part in [part for var in kept for part in parts_of(var.ty)]:
+            free = [k for k, ty in enumerate(self.slots) if ty == part and k not in places]
             if not free:
-                self.slots.append(var.ty)
+                self.slots.append(part)
             places.append(free[0] if free else len(self.slots) - 1)
         return places
+
+    def read(self, b: Builder, var: f.Var, slots: Iterator[int]) -> None:
+        """Binds a variable to what is in its slots."""
+        if isinstance(var.ty, f.Tup) and var.ty.items:
+            items = tuple([b.fresh("part", ty) for ty in var.ty.items])
+            for item in items:
+                self.read(b, item, slots)
+            b.binds.append(f.Bind((var,), f.TupMake(items)))
+        else:
+            assert self.var is not None
+            b.binds.append(f.Bind((var,), f.TupGet(self.var, next(slots))))
 
     def forward(self) -> list[f.Bind]:
         if self.done is None:
@@ -191,7 +203,8 @@ class Branch:
         if self.var is None:
             return f.Block(tuple(binds), tape.block.results)
         b = Builder(self.reverse.d.supply)
-        at: dict[int, f.Atom] = dict(zip(self.places[i], self.kept[i], strict=True))
+        parts = [part for var in self.kept[i] for part in split(b, var)]
+        at: dict[int, f.Atom] = dict(zip(self.places[i], parts, strict=True))
         if self.told is not None:
             at[self.told] = f.Const(i == 1, f.BOOL)
         items = [at[k] if k in at else dummy(b, ty) for k, ty in enumerate(self.slots)]
@@ -204,6 +217,18 @@ def nowhere(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
     if not all(part.zeros is MAYBE_ZERO and (part.nullable or part.certain) for part in parts):
         return None
     return all_of(b, [b.op("is_null", part.atom) if part.nullable else absence(b, part) for part in parts])
+
+
+def parts_of(ty: f.Type) -> list[f.Type]:
+    """What a type is made of: branches share slots for each part of the tuples that they keep."""
+    return [part for item in ty.items for part in parts_of(item)] if isinstance(ty, f.Tup) and ty.items else [ty]
+
+
+def split(b: Builder, atom: f.Atom) -> list[f.Atom]:
+    """The parts of a value."""
+    if not (isinstance(atom.ty, f.Tup) and atom.ty.items):
+        return [atom]
+    return [part for k in range(len(atom.ty.items)) for part in split(b, b.get(atom, k))]
 
 
 def dummy(b: Builder, ty: f.Type) -> f.Atom:
