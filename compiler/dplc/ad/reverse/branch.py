@@ -182,7 +182,7 @@ class Branch:
     def read(self, b: Builder, var: f.Var, slots: Iterator[int]) -> None:
         """Binds a variable to what is in its slots."""
         if isinstance(var.ty, f.Tup) and var.ty.items:
-            items = tuple([b.fresh("part", ty) for ty in var.ty.items])
+            items = tuple([b.fresh("item", ty) for ty in var.ty.items])
             for item in items:
                 self.read(b, item, slots)
             b.binds.append(f.Bind((var,), f.TupMake(items)))

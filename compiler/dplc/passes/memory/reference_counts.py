@@ -30,7 +30,7 @@ from dpl.diagnostics import Bug
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.walk import accumulators, blocks, overwritten
+from dplc.flat.walk import accumulators, blocks, highest, number_of, overwritten
 from dplc.passes.memory import borrow
 from dplc.passes.memory.last_reads import last_reads
 from dplc.passes.memory.late_updates import late_updates
@@ -53,7 +53,8 @@ class _Counter:
         self.fn = fn
         self.borrowed = borrowed
         self.owners = Owners.of(fn)
-        self.supply = 0
+        self.supply = f.Supply()
+        self.supply.count = max(highest(fn.body), *[number_of(p.name) for p in fn.params], 0)
 
     def function(self) -> f.Fn:
         kept = self.borrowed[self.fn.name]
@@ -228,8 +229,7 @@ class _Counter:
         if (part := parts.get(token)) is None:
             whole = self.mention((name, path[:-1]), naming, parts)
             assert isinstance(whole.ty, f.Tup)
-            self.supply += 1
-            part = parts[token] = f.Var(f"part.{self.supply}", whole.ty.items[path[-1]])
+            part = parts[token] = f.Var(self.supply.fresh("part"), whole.ty.items[path[-1]])
             naming.append(f.Bind((part,), f.TupGet(whole, path[-1])))
         return part
 
