@@ -298,14 +298,18 @@ def partly_made(h: Hole) -> str:
 
 @rule(2, lambda h: h.ty == FLOAT)
 def far_places(h: Hole) -> str:
-    """Sums over points with much arithmetic that read at places they find, or far away on a ring of known length."""
+    """Sums over points with some arithmetic that read at places they find, perhaps also beside these, or far away on a
+    ring of known length."""
     n = h.writer.below(12) + 5
     xs, at, s, i = h.named("xs", array(FLOAT, n)), h.fresh("at"), h.fresh("s"), h.named("i", INT)
     steps = h.one("1", f"{n - 1}", f"{n - 2}", f"{n}", "3", f"{2 * n - 1}", "(-2)", f"(-{n})")
     place = h.one(f"({i[0]} + {steps}) % {n}", f"{at}[{i[0]}]", f"{at}[({i[0]} + {steps}) % {n}]")
     work = f"sin {s} * exp (cos {s}) + tanh (2.0 * {s}) * log (1.0 + {s} * {s}) + {h.apart(FLOAT, i)}"
     found = f"[for {i[0]} < {n} -> ({i[0]} * {i[0]} + {h.writer.below(5)}) % {n}]"
-    point = f"let {s} = {xs[0]}[{place}] in {work}"
+    k = h.fresh("k")
+    there, after, last = (f"{xs[0]}[{k}{more}]" for more in ("", " + 1", " + 2"))
+    beside = f"(let {k} = {at}[{i[0]}] % {n - 2} in {there} + 0.3 * ({after} - {there}) * {last})"
+    point = f"let {s} = {h.one(f'{xs[0]}[{place}]', beside)} in {work}"
     return f"let ({at}, {xs[0]}) = ({found}, {h(xs[1])}) in sum [for {i[0]} < {n} -> {point}]"
 
 
