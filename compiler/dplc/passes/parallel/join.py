@@ -44,6 +44,7 @@ from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
+from dplc.passes.simplify.row_shapes import one_shape
 
 NEAR = 64  # so many bindings before a Par are searched for another one with common work
 
@@ -258,7 +259,7 @@ class Joiner:
                 if op.attr("unchecked"):
                     return True
                 counts = [count]
-            case f.Par(ordered=False) as par if self.harmless(par):
+            case f.Par(ordered=False) as par if self.harmless(par) and one_shape(par):
                 counts = [count for _, count in par.space]
             case _:
                 return False

@@ -34,7 +34,7 @@ def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
             return fn in total
         case f.Build(_, count) if not (natural(count) and one_shape(rhs)):
             return False
-        case f.Par(space) if not all(natural(count) for _, count in space):
+        case f.Par(space) if not (all(natural(count) for _, count in space) and one_shape(rhs)):
             return False
         case f.While() if not changes(rhs):
             return False

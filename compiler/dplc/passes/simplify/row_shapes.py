@@ -11,10 +11,11 @@ from dplc.flat.dims import dims_of, inside, names_inside
 from dplc.flat.types import rank_of
 
 
-def one_shape(build: f.Build) -> bool:
-    """True for elements that are no arrays, and for arrays whose dimensions do not depend on the index."""
-    rows = [row for row in build.body.results if rank_of(row.ty)]
+def one_shape(rhs: f.Build | f.Par) -> bool:
+    """True if no array is kept, and if the dimensions of those that are do not depend on the index."""
+    kept = [isinstance(rhs, f.Build) or rhs.outs[k].kind == "keep" for k in range(len(rhs.body.results))]
+    rows = [row for row, keeps in zip(rhs.body.results, kept, strict=True) if keeps and rank_of(row.ty)]
     if not rows:
         return True
-    dims, names = dims_of(build.body), names_inside(build)
+    dims, names = dims_of(rhs.body), names_inside(rhs)
     return not any(inside(dims.of(row, k), names) for row in rows for k in range(rank_of(row.ty)))
