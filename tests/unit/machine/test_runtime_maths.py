@@ -66,11 +66,12 @@ def rows() -> Loaded:
         texts += text
     for source in (*FLOATS, *INTEGERS, "bool"):
         for target in (*FLOATS, *INTEGERS):
-            name = f"{source}.to.{target}"
-            text, types[name] = wrapped(
-                name, [source], target, lambda a, n, s=source, t=target: maths.cast(s, t, a[0], n)
-            )
-            texts += text
+            for wide in (False, True):
+                name = f"{source}.to.{target}.{wide}"
+                text, types[name] = wrapped(
+                    name, [source], target, lambda a, n, s=source, t=target, w=wide: maths.cast(s, t, a[0], n, w)
+                )
+                texts += text
     body = ["%r = call double @rt.polygamma(i64 %a0, double %a1)"]
     texts += function("polygamma", "double", ["i64", "double"], body)
     return Loaded(texts, types | {"polygamma": ("double", ["i64", "double"])})
@@ -124,8 +125,9 @@ def test_conversions_agree_with_the_table(rows: Loaded, source: str) -> None:
             x = dice.random() < 0.5 if source == "bool" else samples(dice, source)
             if source in FLOATS and dice.random() < 0.3:
                 x = cast_of("f64", source)(dice.choice([1e30, -1e30, 65519.9, 65520.1, 1e-8, 300.7, -300.7, 2.0**63]))
-            got = rows[f"{source}.to.{target}"](travelling(x, source))
-            assert same(arrived(got, target), cast_of(source, target)(x)), (source, target, x)
+            for wide in (False, True):
+                got = rows[f"{source}.to.{target}.{wide}"](travelling(x, source))
+                assert same(arrived(got, target), cast_of(source, target)(x)), (source, target, x, wide)
 
 
 EDGES = (1.0, 0.5, 1e-3, 8.0, 12.0, -2.0, -0.0, 1e-200, 1e200, math.inf, -math.inf, math.nan)

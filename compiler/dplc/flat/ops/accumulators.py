@@ -74,6 +74,7 @@ def accumulator(
         name, doc, scalar=None, elementwise=False, result=like_first, second=second, dims=dims,
         own=own, fresh=True, solid=solid, changes=accumulates, accumulates=accumulates, reduces=False,
         reads=False, views=False, framed=False, spread=True, keeps="", finds="", sign=None, positive=unknown_sign,
+        compares=False,
         fails=Fails.NEVER, effects=Effect.NONE, shared=False,
         cost=cost, cheap=False, quick=False, cubic=False, light=False, loops=accumulates, short=False,
         derivative=derivative,
@@ -84,7 +85,7 @@ ROWS = (
     Row("is_null", "x of type Arr or Data -> bool",
         scalar=None, elementwise=False, result=fixed(BOOL), second=None, dims=unknown, own=(), fresh=False,
         solid=perhaps_null, changes=False, accumulates=False, reduces=False, reads=False, views=False,
-        framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
+        framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign, compares=False,
         fails=Fails.NEVER, effects=Effect.NONE, shared=False,
         cost=free, cheap=True, quick=False, cubic=False, light=True, loops=False, short=False, derivative=ZERO),
     replace(accumulator(

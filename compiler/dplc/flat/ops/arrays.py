@@ -168,6 +168,7 @@ def row(
         name, doc, scalar=None, elementwise=False, result=result, second=second, dims=dims,
         own=own, fresh=fresh, solid=solid, changes=changes, accumulates=False, reduces=reduces,
         reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
+        compares=False,
         fails=fails, effects=Effect.NONE, shared=False,
         cost=cost, cheap=cheap, quick=False, cubic=False, light=light, loops=loops, short=short,
         derivative=derivative,

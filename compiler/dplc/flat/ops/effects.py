@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpl.node import replace
+
 from dplc.flat.ops.columns import (
     NONE,
     ZERO,
@@ -32,6 +34,7 @@ def row(
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=solid, changes=False, accumulates=False, reduces=False,
         reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
+        compares=False,
         fails=fails, effects=effects, shared=shared,
         cost=cost, cheap=False, quick=False, cubic=False, light=light, loops=False, short=short,
         derivative=derivative,
@@ -44,6 +47,11 @@ def check(name: str, doc: str, *, result: Result, cost: Cost, light: bool, deriv
         name, doc, result=result, own=(), solid=perhaps_null, fails=Fails.CHECK, effects=Effect.NONE,
         shared=False, cost=cost, light=light, short=False, derivative=derivative,
     )  # fmt: skip
+
+
+def comparing(name: str, doc: str, *, light: bool) -> Row:
+    """A check that two operands, or their shapes, are equal."""
+    return replace(check(name, doc, result=nothing, cost=free, light=light, derivative=NONE), compares=True)
 
 
 def reference(name: str, doc: str, *, result: Result, own: tuple[int, ...], effects: Effect) -> Row:
@@ -74,12 +82,10 @@ def owners(name: str, doc: str, *, own: tuple[int, ...], short: bool) -> Row:
 ROWS = (
     check("fail", "message; attr code: run-time error. Binds variables of any types, never reached",
           result=anything, cost=one, light=False, derivative=ZERO),
-    check("check_equal", "actual, expected : i64; attr what: run-time error unless equal; gives nothing",
-          result=nothing, cost=free, light=False, derivative=NONE),
-    check("same_shape", "a, b, attr what: run-time error unless the shapes agree; gives nothing",
-          result=nothing, cost=free, light=True, derivative=NONE),
-    check("check_lengths", "n, m : i64, lengths of operands; attr what, a message: run-time error unless equal",
-          result=nothing, cost=free, light=True, derivative=NONE),
+    comparing("check_equal", "actual, expected : i64; attr what: run-time error unless equal", light=False),
+    comparing("same_shape", "a, b, attr what: run-time error unless the shapes agree", light=True),
+    comparing("check_lengths", "n, m : i64, lengths of operands; attr what, a message: run-time error unless equal",
+              light=True),
     check("check_index", "i, n : i64; attr after, how many indices come after it: run-time error unless 0 <= i < n",
           result=nothing, cost=free, light=True, derivative=NONE),
     reference("ref_new", "x -> ref", result=lambda args, at: (Ref(args[0]),), own=(0,),

@@ -149,6 +149,7 @@ class Row:
     positive     (operation, test if no number in an atom is -0.0) -> true if none in its result is
 
     fails        when it ends the program with an error
+    compares     it fails unless its two operands, or their shapes, are equal
     effects      what it changes besides its results, and reads besides its operands
     shared       it uses what all threads share, so only one of them may do it at a time
 
@@ -187,6 +188,7 @@ class Row:
     finds: str
     sign: tuple[int, int] | None
     positive: Positive
+    compares: bool
     fails: Fails
     effects: Effect
     shared: bool

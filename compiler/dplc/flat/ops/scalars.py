@@ -110,6 +110,7 @@ def scalar(name: str, result: Result, *, second: Second, cheap: bool, quick: boo
         name, primitive.doc, primitive, elementwise=True, result=result, second=second, dims=of_same_rank,
         own=tuple(range(primitive.arity)), fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
         reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
+        compares=False,
         fails=Fails.NEVER if primitive.pure else Fails.ZERO, effects=Effect.NONE, shared=False,
         cost=each, cheap=cheap, quick=quick, cubic=False, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip
@@ -123,6 +124,7 @@ def conversion(
         name, doc, scalar=None, elementwise=True, result=converted, second=None, dims=dims,
         own=own, fresh=False, solid=perhaps_null, changes=False, accumulates=False, reduces=False,
         reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
+        compares=False,
         fails=Fails.NEVER, effects=Effect.NONE, shared=False,
         cost=cost, cheap=cheap, quick=True, cubic=False, light=False, loops=True, short=False, derivative=derivative,
     )  # fmt: skip

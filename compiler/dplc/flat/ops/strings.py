@@ -13,6 +13,7 @@ def row(name: str, doc: str, *, result: Result, own: tuple[int, ...], fails: Fai
         name, doc, scalar=None, elementwise=False, result=result, second=None, dims=unknown,
         own=own, fresh=False, solid=always, changes=False, accumulates=False, reduces=False,
         reads=False, views=False, framed=False, spread=False, keeps="", finds="", sign=None, positive=unknown_sign,
+        compares=False,
         fails=fails, effects=effects, shared=False,
         cost=one, cheap=False, quick=False, cubic=False, light=False, loops=False, short=False,
         derivative=NONE,

@@ -21,6 +21,7 @@ from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum, combined, natural_where
 from dplc.flat.build import integer
 from dplc.flat.dims import dims_of
+from dplc.flat.ops.table import OPS
 from dplc.flat.remembered import remembered
 from dplc.flat.walk import every, mentions, names, rebuild, rhs_mentions, unchanged, with_binds, with_rhs
 from dplc.passes.simplify.fold import fold
@@ -79,8 +80,12 @@ def numbers_for(body: f.Block, wanted: Sequence[str]) -> list[f.Bind]:
 @remembered
 def whole_numbers(body: f.Block) -> dict[str, f.Bind]:
     """The sums and lengths that a function computes, by name, in order."""
-    found = [bind for bind in every(body) if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("add", "sub", "mul", "dim")]
-    return {bind.vars[0].name: bind for bind in found if bind.vars[0].ty == f.I64}
+    return {bind.vars[0].name: bind for bind in every(body) if is_whole(bind.rhs) and bind.vars[0].ty == f.I64}
+
+
+def is_whole(rhs: f.Rhs) -> bool:
+    """True for an operation of which sums of whole numbers may be made."""
+    return isinstance(rhs, f.Op) and (OPS[rhs.op].quick or rhs.op == "dim")
 
 
 def is_ring(rhs: f.Rhs) -> bool:

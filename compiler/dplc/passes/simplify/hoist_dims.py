@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dplc.flat import term as f
 from dplc.flat.dims import Dim, Dims, dims_of
+from dplc.flat.ops.table import OPS
 from dplc.flat.walk import BLOCKS, binders, changed, every, rebuild, unchanged, with_binds, with_body, with_rhs
 
 
@@ -110,7 +111,7 @@ class _Hoister:
             if bind.vars and bind.vars[0].name in self.same:
                 continue
             rhs = self.rhs(bind.rhs)
-            if isinstance(rhs, f.Op) and rhs.op in ("check_equal", "check_lengths") and rhs.args[0] == rhs.args[1]:
+            if isinstance(rhs, f.Op) and OPS[rhs.op].compares and rhs.args[0] == rhs.args[1]:
                 continue
             binds.append(with_rhs(bind, rhs))
             binds += self.taken(bind.vars)

@@ -238,7 +238,7 @@ class _Simplifier:
     def simple(self, bind: f.Bind, out: list[f.Bind]) -> None:
         rhs = rebuild(bind.rhs, self.atom, self.block, unchanged)
         if isinstance(rhs, f.Op):
-            if rhs.op in ("check_equal", "check_lengths", "same_shape") and alike(rhs.args, self.defs):
+            if OPS[rhs.op].compares and alike(rhs.args, self.defs):
                 return
             rhs = self.rooted(reduced(self.unfilled(rhs, out)), out)
         same = self.folded(rhs)
