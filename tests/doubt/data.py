@@ -204,9 +204,10 @@ def held_array(h: Hole) -> str:
     """An array in data that a recursion opens and makes again, beside reads of the array or an update."""
     n = h.writer.below(3) + 1
     go, i, xs, r = h.fresh("go"), h.named("i", INT), h.named("xs", array(FLOAT, n)), h.named("r", FLOAT)
+    w, x = h.fresh("w"), h.fresh("x")
     again = xs[0] if h.often(70) else f"{{ {xs[0]} with [{i[0]} % {n}] = {h.apart(FLOAT, i)} }}"
     before, after = h.apart(FLOAT, i), h.apart(FLOAT, i, r)
-    rest = f"let x = {xs[0]}[{i[0]} % {n}] + {before} in let {r[0]} = {go} (Some ({again}, {i[0]} - 1)) in"
-    body = f"if {i[0]} <= 0 then {go} None else {rest} x * {after} + {xs[0]}[{(n - 1)}]"
-    arms = f"match w with None -> {h()} | Some ({xs[0]}, {i[0]}) -> {body}"
-    return f"let rec {go} (w : ({xs[1]} * int) option) = {arms} in {go} (Some ({h(xs[1])}, {h.count()}))"
+    rest = f"let {x} = {xs[0]}[{i[0]} % {n}] + {before} in let {r[0]} = {go} (Some ({again}, {i[0]} - 1)) in"
+    body = f"if {i[0]} <= 0 then {go} None else {rest} {x} * {after} + {xs[0]}[{(n - 1)}]"
+    arms = f"match {w} with None -> {h()} | Some ({xs[0]}, {i[0]}) -> {body}"
+    return f"let rec {go} ({w} : ({xs[1]} * int) option) = {arms} in {go} (Some ({h(xs[1])}, {h.count()}))"
