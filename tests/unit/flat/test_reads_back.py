@@ -14,7 +14,7 @@ from dplc.flat.show import show
 from stages import called, flat_stages, programs, sample
 
 FIELDS = ("datas", "residuals", "checkpoints", "rules", "main", "exports")
-SMALL = [ROOT / "examples" / "hello.dp", *(path for path in sample(6) if path.stat().st_size < 700)]
+SMALL = [ROOT / "examples" / "hello.dp", *(path for path in sample(6) if path.stat().st_size < 600)]
 
 
 def reduced(value: object) -> object:

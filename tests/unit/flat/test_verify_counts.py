@@ -13,7 +13,7 @@ from dplc.flat.parse import parse
 from dplc.flat.verify_counts import verify
 from stages import Edit, called, counting, flat_stages, programs, sample
 
-SMALL = [path for path in sample(6) if path.stat().st_size < 700]
+SMALL = [path for path in sample(6) if path.stat().st_size < 600]
 
 
 @pytest.mark.parametrize("path", [*SMALL, *(pytest.param(p, marks=pytest.mark.slow) for p in programs())], ids=called)
