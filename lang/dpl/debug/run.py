@@ -110,7 +110,7 @@ class Run:
         self.watch_sweeps: Callable | None = None
         self.results: Set[int] = frozenset()  # the identities of calls whose results are watched
         self.watch_results: Callable[[Value], object] | None = None
-        self.interrupted = False  # somebody asks to pause
+        self.interrupted = False  # a pause was asked for
         self.running = False  # steps are made now
 
     def begin(self) -> None:

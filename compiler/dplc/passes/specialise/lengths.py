@@ -15,6 +15,8 @@ from dpl.core import ty as t
 from dpl.node import replace
 from dpl.source import Span
 
+from dplc.passes.specialise.program import dimensions
+
 # Arrays of which the sizes in types are the lengths, by the names of sizes; None in the entry of an exported function,
 # which asks whether what it is given has the lengths of its types.
 Lengths = Mapping[str, c.Var] | None
@@ -88,11 +90,8 @@ def _telling(
 
 def _sizes(ty: t.Ty, ground: Ground) -> list[t.Size]:
     """The sizes of an array of numbers, the outermost first."""
-    sizes = []
-    while isinstance(ty, t.Arr):
-        sizes.append(ty.size)
-        ty = ty.elem
-    number = ground(ty) if sizes else None
+    sizes, inner = dimensions(ty)
+    number = ground(inner) if sizes else None
     return sizes if isinstance(number, t.Con) and number.name in NUMBERS else []
 
 

@@ -16,6 +16,7 @@ from dpl.prims import TABLE
 from dpl.source import Span
 
 from dplc.passes.specialise.copier import Copier, Scope
+from dplc.passes.specialise.program import dimensions
 
 ROWS = "an array's rows must have one size: [{a}], [{b}]"
 
@@ -34,7 +35,7 @@ def copied(copier: Copier, e: c.Prim | c.ArrayLit, scope: Scope) -> c.Term:
         lets, items = compared(copier, e, e.items, [copier.term(item, scope) for item in e.items], 0, ROWS)
         return within(lets, c.ArrayLit(e.span, ty, items))
     args = [copier.term(arg, scope) for arg in e.args]
-    ranks = [len(sizes(arg.ty)) for arg in args]
+    ranks = [len(dimensions(arg.ty)[0]) for arg in args]
     lets, operands = compared(copier, e, e.args, args, ranks.index(max(ranks)), "")
     return within(lets, c.Prim(e.span, ty, e.op, operands))
 
@@ -61,25 +62,17 @@ def within(lets: Sequence[tuple[str, c.Term]], body: c.Term) -> c.Term:
     return body
 
 
-def sizes(ty: t.Ty) -> list[t.Size]:
-    found = []
-    while isinstance(ty, t.Arr):
-        found.append(ty.size)
-        ty = ty.elem
-    return found
-
-
 def agree(whole: t.Ty, part: t.Ty) -> bool:
     """True if the types say that an operand has the last sizes of another."""
-    mine, others = sizes(part), sizes(whole)
+    mine, others = dimensions(part)[0], dimensions(whole)[0]
     return 0 < len(mine) <= len(others) and others[len(others) - len(mine) :] == mine
 
 
 def checked(copier: Copier, operand: c.Term, whole: c.Term, text: str, span: Span) -> c.Term:
     """An operand, with a check that it has the last sizes of another."""
-    rank = len(sizes(operand.ty))
+    rank = len(dimensions(operand.ty)[0])
     value = c.Var(span, operand.ty, f"checked@{copier.fresh()}")
-    lifted = len(sizes(whole.ty)) - rank
+    lifted = len(dimensions(whole.ty)[0]) - rank
     pairs = [(dim(whole, lifted + k), dim(value, k), text) for k in range(rank)]
     return c.Check(span, operand.ty, value.name, operand, tuple(pairs))
 

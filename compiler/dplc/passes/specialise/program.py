@@ -37,6 +37,15 @@ def holds_function(ty: t.Ty) -> bool:
     return isinstance(ty, t.Fn) or any(holds_function(part) for part in parts_of(ty))
 
 
+def dimensions(ty: t.Ty) -> tuple[list[t.Size], t.Ty]:
+    """The sizes of an array, the outermost first, and the type of its numbers or other elements."""
+    sizes = []
+    while isinstance(ty, t.Arr):
+        sizes.append(ty.size)
+        ty = ty.elem
+    return sizes, ty
+
+
 def parts_of(ty: t.Ty) -> tuple:
     match ty:
         case t.Con(_, args):
