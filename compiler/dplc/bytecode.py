@@ -62,7 +62,7 @@ class Pack:
         place = self.places.get(name)
         if place is None or stamp(place[0]) != place[1]:
             return None
-        return packed(name, place[0], self.path)
+        return packed(name, place[0], self.path, place[1])
 
     def code(self, name: str, source: str, when: Stamp | None) -> CodeType | None:
         """The bytecode of a module, if it is there, whole, and that of the source with this stamp."""
@@ -91,9 +91,10 @@ class Loader(SourceFileLoader):
     """Python's own loader, except that bytecode is written to the cache, and read from there first."""
 
     pack: Pack
+    when: Stamp | None = None  # the stamp of the source, if that is known
 
     def get_code(self, fullname: str) -> CodeType | None:
-        when = stamp(self.path)
+        when = self.when or stamp(self.path)
         if (packed := self.pack.code(fullname, self.path, when)) is not None:
             return packed
         try:
@@ -112,10 +113,12 @@ class Loader(SourceFileLoader):
         entries.write(entry(path), bytes(data))
 
 
-def packed(name: str, source: str, pack: str) -> ModuleSpec:
+def packed(name: str, source: str, pack: str, when: Stamp) -> ModuleSpec:
     """As `spec_from_file_location`, which also finds out where Python would keep the bytecode: for hundreds of modules,
     that takes as long as to check a small program."""
-    spec = ModuleSpec(name, Loader(name, source), origin=source)
+    loader = Loader(name, source)
+    loader.when = when
+    spec = ModuleSpec(name, loader, origin=source)
     spec.has_location = True
     spec.cached = pack
     folder, _, file = source.rpartition(os.sep)

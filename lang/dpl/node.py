@@ -81,38 +81,25 @@ def replace(value: Value, **changes: Any) -> Value:
 
 def _init(fields: tuple[str, ...], defaults: dict[str, Any], finished: bool):
     given = [defaults[name] for name in fields if name in defaults]
-    if finished or any(isinstance(one, Field) and one.default_factory is not None for one in given):
-        return _special_init(fields, defaults, finished)
-    code = _assigning(len(fields)).replace(co_varnames=("self", *fields), co_names=fields)
-    return FunctionType(code, {}, "__init__", tuple([one for one in given if not isinstance(one, Field)]))
+    given = [one for one in given if not isinstance(one, Field) or one.default_factory is not None]
+    code = _assigning(len(fields), any(isinstance(one, Field) for one in given), finished)
+    names = tuple([fields[int(name[1:])] if name[1:].isdecimal() else name for name in code.co_names])
+    code = code.replace(co_varnames=("self", *fields), co_names=names)
+    return FunctionType(code, {"Field": Field}, "__init__", tuple(given))
 
 
 @cache
-def _assigning(count: int) -> CodeType:
+def _assigning(count: int, fresh: bool, finished: bool) -> CodeType:
     """The code of an `__init__` that sets so many fields.  All classes with as many share it, under other names: to
-    compile a text for each would take a tenth of the time that it takes to start."""
+    compile a text for each would take a tenth of the time that it takes to start.  If `fresh`, some make a fresh
+    default; if `finished`, `__post_init__` is called."""
     numbers = range(count)
-    params, lines = "".join(f", p{i}" for i in numbers), "".join(f" self.f{i} = p{i}\n" for i in numbers)
-    return _function(params, lines).__code__
-
-
-def _special_init(fields: tuple[str, ...], defaults: dict[str, Any], finished: bool):
-    """One that makes fresh defaults, or that calls `__post_init__`."""
-    params, lines = "", ""
-    for name in fields:
-        given = defaults.get(name)
-        fresh = isinstance(given, Field) and given.default_factory is not None
-        default = f"=_defaults[{name!r}]" if name in defaults and (fresh or not isinstance(given, Field)) else ""
-        params += f", {name}{default}"
-        made = f"{name} if {name} is not _defaults[{name!r}] else {name}.default_factory()" if fresh else name
-        lines += f" self.{name} = {made}\n"
-    return _function(params, lines + (" self.__post_init__()\n" if finished else ""), defaults)
-
-
-def _function(params: str, lines: str, defaults: dict[str, Any] | None = None) -> FunctionType:
-    scope: dict[str, Any] = {"_defaults": defaults}
-    exec(f"def __init__(self{params}):\n{lines or ' pass'}", scope)
-    return scope["__init__"]
+    value = "p{0} if p{0}.__class__ is not Field else p{0}.default_factory()" if fresh else "p{0}"
+    lines = [f" self.f{i} = {value.format(i)}" for i in numbers] + [" self.__post_init__()"] * finished
+    params = "".join(f", p{i}" for i in numbers)
+    scope: dict[str, Any] = {}
+    exec(f"def __init__(self{params}):\n" + ("\n".join(lines) or " pass"), scope)
+    return scope["__init__"].__code__
 
 
 def _key(fields: tuple[str, ...]):

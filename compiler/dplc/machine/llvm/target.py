@@ -51,7 +51,8 @@ class Target:
     def head(self) -> str:
         """What a module says of the machine."""
         masks = "true" if self.flags.get("avx") else "false"  # else a masked load is a branch for each number
-        return (f'target datalayout = "{self.machine().layout}"\ntarget triple = "{self.triple}"\n'
+        layout = self.machine(0).layout  # that of all levels; a quick version needs no other machine
+        return (f'target datalayout = "{layout}"\ntarget triple = "{self.triple}"\n'
                 f'{MASKED} = !{{!"llvm.loop.vectorize.predicate.enable", i1 {masks}}}\n')  # fmt: skip
 
     @cache  # noqa: B019 (there are few targets)
