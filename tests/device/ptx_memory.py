@@ -7,11 +7,12 @@ instructions, with nothing between that orders them: a barrier of their thread b
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from ptx_scalars import TYPES, UNSIGNED, Bits, Fault, bits_of, numbers
+from ptx_scalars import SIZES, TYPES, UNSIGNED, Bits, Fault, bits_of, numbers
 
 SHARED, LOCAL, PARAM = 1 << 60, 1 << 61, 1 << 62  # the windows; what is below is global
 TOP = 1 << 24  # where the stack of a thread begins in its window; it grows downwards
@@ -24,7 +25,7 @@ class Blocks:
 
     def __init__(self) -> None:
         self.data: dict[int, NDArray[np.uint8]] = {}
-        self._bases: Bits | None = None
+        self._bases: list[int] | None = None
 
     def add(self, base: int, data: NDArray[np.uint8]) -> None:
         self.data[base], self._bases = data, None
@@ -35,10 +36,16 @@ class Blocks:
         self._bases = None
 
     @property
-    def bases(self) -> Bits:
+    def bases(self) -> list[int]:
         if self._bases is None:
-            self._bases = np.array(sorted(self.data), np.uint64)
+            self._bases = sorted(self.data)
         return self._bases
+
+    def before(self, address: int) -> int:
+        """The number of the last block that begins at or before an address, in the order of addresses."""
+        if (found := bisect(self.bases, address)) == 0:
+            raise Fault(f"no memory at {address:#x}")
+        return found - 1
 
 
 @dataclass(slots=True)
@@ -85,31 +92,37 @@ class Memory:
     # ---- reading and writing
 
     def load(self, address: Bits, ty: str, threads: Threads, atomic: bool = False) -> Bits:
-        made = np.empty(len(threads), np.uint64)
-        for part, data, places, base in self.places(address, np.dtype(TYPES[ty]).itemsize, threads):
-            self.note(base, data, places, ty, threads[part], write=False, atomic=atomic)
-            made[part] = extended(data.view(UNSIGNED[np.dtype(TYPES[ty]).itemsize])[places], ty)
+        made, size = np.empty(len(threads), np.uint64), SIZES[ty]
+        for part, data, places, base in self.places(address, size, threads):
+            self.note(base, data, places, size, threads[part], write=False, atomic=atomic)
+            made[part] = extended(data.view(UNSIGNED[size])[places], ty)
         return made
 
     def store(self, address: Bits, value: Bits, ty: str, threads: Threads) -> None:
-        value = np.broadcast_to(value, len(threads))
-        size = np.dtype(TYPES[ty]).itemsize
+        value, size = spread(value, len(threads)), SIZES[ty]
         for part, data, places, base in self.places(address, size, threads):
-            self.note(base, data, places, ty, threads[part], write=True)
+            self.note(base, data, places, size, threads[part], write=True)
             data.view(UNSIGNED[size])[places] = value[part].astype(UNSIGNED[size])
 
     def aligned(self, address: Bits, size: int) -> None:
-        if (address & np.uint64(size - 1)).any():
+        if int(np.bitwise_or.reduce(address)) & (size - 1):
             raise Fault(f"an access of {size} bytes that is not aligned")
 
     def places(self, address: Bits, size: int, threads: Threads):
         """The accesses by block of memory: which of the threads, the bytes, the places as multiples of the size, and
         the address of the block, 0 for that of threads."""
-        address = np.broadcast_to(address, len(threads))
+        if not len(threads):
+            return
+        address = spread(address, len(threads))
         self.aligned(address, size)
-        window = address >> np.uint64(60)
-        for kind in np.unique(window) if len(threads) else ():
-            part = slice(None) if (window == kind).all() else np.nonzero(window == kind)[0]
+        kinds: list[int] = [int(address.min()) >> 60, int(address.max()) >> 60]
+        if kinds[0] == kinds[1]:
+            del kinds[1]
+        else:
+            window = address >> np.uint64(60)
+            kinds = [int(kind) for kind in np.unique(window)]
+        for kind in kinds:
+            part = slice(None) if len(kinds) == 1 else np.nonzero(window == np.uint64(kind))[0]
             if kind == 0:
                 yield from self.in_global(address, part, size)
                 continue
@@ -124,16 +137,17 @@ class Memory:
 
     def in_global(self, address: Bits, part, size: int):
         wanted, bases = address[part], self.blocks.bases
-        which = np.searchsorted(bases, wanted, "right") - 1
-        if which.min(initial=0) < 0:
-            raise Fault(f"no memory at {int(wanted.min()):#x}")
-        for one in np.unique(which):
+        first, last = (self.blocks.before(int(end)) for end in (wanted.min(), wanted.max()))
+        several = first != last
+        if several:
+            which = np.searchsorted(np.array(bases, np.uint64), wanted, "right") - 1
+        for one in np.unique(which) if several else (first,):
             here = part
-            if not (which == one).all():
+            if several:
                 here = np.nonzero(which == one)[0] if isinstance(part, slice) else part[which == one]
-            base = int(bases[one])
+            base = bases[one]
             data = self.blocks.data[base]
-            places = (address[here] - np.uint64(base)).astype(np.int64)
+            places = (address[here] - np.uint64(base)).view(np.int64)
             if int(places.max()) + size > len(data):
                 raise Fault(f"global access out of bounds: byte {int(places.max())} of {len(data)} at {base:#x}")
             yield here, data[: len(data) // size * size], places // size, base
@@ -143,9 +157,9 @@ class Memory:
     def atomic(self, how: str, address: Bits, operands: list[Bits], ty: str, threads: Threads) -> Bits:
         kind = np.dtype(TYPES[ty])
         made = np.empty(len(threads), np.uint64)
-        operands = [np.broadcast_to(x, len(threads)) for x in operands]
+        operands = [spread(x, len(threads)) for x in operands]
         for part, data, places, base in self.places(address, kind.itemsize, threads):
-            self.note(base, data, places, ty, threads[part], write=True, atomic=True)
+            self.note(base, data, places, kind.itemsize, threads[part], write=True, atomic=True)
             cells = data.view(kind)
             for i, place in zip(np.arange(len(threads))[part], places):
                 old = cells[place : place + 1].copy()
@@ -156,16 +170,15 @@ class Memory:
     # ---- races
 
     def note(
-        self, base: int, data: NDArray, places: NDArray, ty: str, threads: Threads, write: bool, atomic: bool = False
+        self, base: int, data: NDArray, places: NDArray, size: int, threads: Threads, write: bool, atomic: bool = False
     ) -> None:
         """Looks for races with earlier accesses to these places, and remembers this one."""
         if not self.races or base == 0 or not len(threads):
             return
         if base not in self.touched:
             self.touched[base] = Touched.of(len(data) + 8)
-        size = np.dtype(TYPES[ty]).itemsize
         seen, at, me = self.touched[base], places * size, (threads + 1).astype(np.int32)
-        if write and not atomic and len(np.unique(at)) < len(at):
+        if write and not atomic and not (at[1:] > at[:-1]).all() and len(np.unique(at)) < len(at):
             raise Fault("a race: two threads of one instruction write one place")
         both = atomic & seen.atomic[at]
         self.check(seen.writer[at], seen.written[at], me, both, "written")
@@ -186,6 +199,11 @@ class Memory:
         bad = ~(by_barrier | by_fences)
         if bad.any():
             raise Fault(f"a race: a place that thread {int(a[bad][0])} has {what} is used by thread {int(b[bad][0])}")
+
+
+def spread(value: Bits, count: int) -> Bits:
+    """The bits of an operand for each of so many threads."""
+    return value if len(value) == count else np.broadcast_to(value, count)
 
 
 def extended(cells: NDArray, ty: str) -> Bits:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from ptx_matrices import multiplied
-from ptx_memory import LOCAL, SHARED, TOP, Blocks, Memory, Threads
-from ptx_scalars import TYPES, Bits, Fault, compute, mask_of, numbers
+from ptx_memory import LOCAL, SHARED, TOP, Blocks, Memory, Threads, spread
+from ptx_scalars import SIZES, Bits, Fault, compute, mask_of, numbers
 from ptx_text import Function, Instruction, names_in, number, parse
 from ptx_warps import WARP, matched, shuffled, voted
 
@@ -197,7 +197,7 @@ class Activation:
             one = code[at]
             active = threads
             if one.predicate:
-                holds = np.broadcast_to(self.read(one.predicate, threads) != 0, len(threads))
+                holds = spread(self.read(one.predicate, threads), len(threads)) != 0
                 active = threads[~holds if one.negated else holds]
             self.memory.now += 1
             control = CONTROL.get(one.parts[0])
@@ -227,7 +227,7 @@ class Activation:
         return False
 
     def table_branch(self, one: Instruction, at: int, threads: Threads, active: Threads) -> bool:
-        which = np.broadcast_to(self.read(one.operands[0], active), len(active))
+        which = spread(self.read(one.operands[0], active), len(active))
         for i, label in enumerate(self.function.tables[one.operands[1]]):
             self.go(self.function.labels[label], active[which == i])
         return False
@@ -327,7 +327,7 @@ class Activation:
     def with_carry(self, one: Instruction, threads: Threads) -> Bits:
         """add, sub and mad of 32 bits that take or set the carry."""
         low = np.uint64(0xFFFFFFFF)
-        x = [np.broadcast_to(self.read(name, threads) & low, len(threads)) for name in one.operands[1:]]
+        x = [spread(self.read(name, threads) & low, len(threads)) for name in one.operands[1:]]
         carry = self.launch.carry[threads] if one.parts[0].endswith("c") else np.uint64(0)
         if one.parts[0].startswith("mad"):
             product = x[0] * x[1]
@@ -371,14 +371,15 @@ class Activation:
         return name, int(offset or 0), None
 
     def load(self, one: Instruction, threads: Threads) -> None:
-        names, size = names_in(one.operands[0]), np.dtype(TYPES[one.type]).itemsize
+        names, size = names_in(one.operands[0]), SIZES[one.type]
         if "param" in one.parts:
             base, offset, _ = self.place(one.operands[1], threads)
             for i, name in enumerate(names):
                 self.write(name, self.parameter(base, offset + i * size, one.type, threads), threads)
             return
         address = self.where(one.operands[1], threads)
-        self.memory.aligned(address, size * len(names))
+        if len(names) > 1:
+            self.memory.aligned(address, size * len(names))
         for i, name in enumerate(names):
             here = address + np.uint64(i * size)
             self.write(name, self.memory.load(here, one.type, threads, "relaxed" in one.parts), threads)
@@ -392,7 +393,7 @@ class Activation:
 
     def store(self, one: Instruction, threads: Threads) -> None:
         names = names_in(one.operands[1])
-        size = np.dtype(TYPES[one.type]).itemsize
+        size = SIZES[one.type]
         if "param" in one.parts:
             base, offset, _ = self.place(one.operands[0], threads)
             to = self.results if base in self.function.results else self.passed
@@ -401,7 +402,8 @@ class Activation:
                 cell[threads] = self.read(name, threads)
             return
         address = self.where(one.operands[0], threads)
-        self.memory.aligned(address, size * len(names))
+        if len(names) > 1:
+            self.memory.aligned(address, size * len(names))
         for i, name in enumerate(names):
             self.memory.store(address + np.uint64(i * size), self.read(name, threads), one.type, threads)
 
@@ -426,7 +428,7 @@ class Activation:
         active = np.sort(np.concatenate((self.warps.pop(at, active[:0]), active)))
         mask = np.uint64(0xFFFFFFFF)
         if one.parts[0] != "mma":
-            mask = np.broadcast_to(self.read(one.operands[-1], active), len(active))
+            mask = spread(self.read(one.operands[-1], active), len(active))
         here = self.launch.gone.copy()
         here[active] = True
         lanes = here.reshape(-1, WARP) @ (np.uint64(1) << np.arange(WARP, dtype=np.uint64))
@@ -441,7 +443,7 @@ class Activation:
 
     def shuffle(self, one: Instruction, threads: Threads) -> None:
         """shfl: the value of another lane, or its own if that lane is outside of the segment."""
-        by, clamp = (np.broadcast_to(self.read(operand, threads), len(threads)) for operand in one.operands[2:4])
+        by, clamp = (spread(self.read(operand, threads), len(threads)) for operand in one.operands[2:4])
         source, fine = shuffled(one.parts[2], by, clamp, threads)
         names = one.operands[0].split("|")
         self.write(names[0], np.broadcast_to(self.read(one.operands[1], source), len(threads)).copy(), threads)
@@ -449,18 +451,18 @@ class Activation:
             self.write(names[1], fine.astype(np.uint64), threads)
 
     def match_any(self, one: Instruction, threads: Threads) -> None:
-        value = np.broadcast_to(self.read(one.operands[1], threads), len(threads))
+        value = spread(self.read(one.operands[1], threads), len(threads))
         self.write(one.operands[0], matched(value, threads), threads)
 
     def matrices(self, one: Instruction, threads: Threads) -> None:
-        given = [np.broadcast_to(self.read(name, threads), len(threads))
+        given = [spread(self.read(name, threads), len(threads))
                  for operand in one.operands[1:] for name in names_in(operand)]  # fmt: skip
         for name, made in zip(names_in(one.operands[0]), multiplied(given[0], given[1], given[2:]), strict=True):
             self.write(name, made, threads)
 
     def vote(self, one: Instruction, threads: Threads) -> None:
         name = one.operands[1].lstrip("!")
-        value = np.broadcast_to(self.read(name, threads) != 0, len(threads)) ^ one.operands[1].startswith("!")
+        value = spread(self.read(name, threads) != 0, len(threads)) ^ one.operands[1].startswith("!")
         self.write(one.operands[0], voted(one.parts[2], value, threads), threads)
 
 

@@ -21,6 +21,7 @@ TYPES: dict[str, type[np.generic]] = {
     "u32": np.uint32, "s32": np.int32, "b32": np.uint32, "u64": np.uint64, "s64": np.int64, "b64": np.uint64,
     "f16": np.float16, "f32": np.float32, "f64": np.float64, "pred": np.uint64,
 }  # fmt: skip
+SIZES = {name: np.dtype(kind).itemsize for name, kind in TYPES.items()}
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 ROUNDINGS = {"rni": np.rint, "rmi": np.floor, "rpi": np.ceil, "rzi": np.trunc}
 
@@ -36,10 +37,8 @@ class Fault(Exception):
 
 def numbers(bits: Bits, ty: str) -> Numbers:
     """Bits as numbers of a type."""
-    kind = np.dtype(TYPES[ty])
-    if kind.itemsize == 8:
-        return bits.view(kind)
-    return bits.astype(UNSIGNED[kind.itemsize]).view(kind)
+    size = SIZES[ty]
+    return bits.view(TYPES[ty]) if size == 8 else bits.astype(UNSIGNED[size]).view(TYPES[ty])
 
 
 def bits_of(values: Numbers) -> Bits:
@@ -335,4 +334,4 @@ RULES: dict[str, Callable[[Instruction, list[Bits]], Numbers]] = {
 
 def mask_of(ty: str) -> np.uint64:
     """All bits of a type."""
-    return np.uint64((1 << 8 * np.dtype(TYPES[ty]).itemsize) - 1)
+    return np.uint64((1 << 8 * SIZES[ty]) - 1)
