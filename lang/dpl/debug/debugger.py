@@ -354,7 +354,7 @@ class Debugger(Listener):
             raise
 
     def elsewhere(self, name: str) -> str:
-        """Where a name is known that has no value here: in another call, or later in a function that has been called."""
+        """Where a name is known that has no value here: in another call, or later in a function that was called."""
         frames = self.frames()
         for i, frame in enumerate(frames):
             if frame.variable(name):
