@@ -345,7 +345,28 @@ class Debugger(Listener):
         """The value of an expression in the scope of a frame, and its type with the sizes that are known."""
         frame = frame or self.frame()
         place = frame.place.point.span if frame else NOWHERE
-        return self.expressions.value(self.run, text, self.scope(frame), place)
+        try:
+            return self.expressions.value(self.run, text, self.scope(frame), place)
+        except DplError as error:
+            unknown = error.diagnostics[0]
+            if unknown.code == "E0202" and unknown.span and (told := self.elsewhere(unknown.span.text)):
+                raise Refused(told) from None
+            raise
+
+    def elsewhere(self, name: str) -> str:
+        """Where a name is known that has no value here: in another call, or later in a function that was called."""
+        frames = self.frames()
+        for i, frame in enumerate(frames):
+            if frame.variable(name):
+                return f"`{name}` has no value here: it is a variable of {frame.name}, to which `frame {i}` goes"
+        of = [p for p in self.run.places.of.values() if any(shown_name(n.name) == name for n in p.names or ())]
+        for function in dict.fromkeys(frame.function for frame in frames):
+            lines = [place.point.line for place in of if place.point.function is function]
+            if lines and min(lines) == self.line_now():
+                return f"`{name}` has no value yet: this line makes it"
+            if lines:
+                return f"`{name}` has no value here: it is known from line {min(lines)} on"
+        return ""
 
     def derivative(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
         """The cotangent that has flowed to an expression so far, or its tangent.  `x @ 2` asks for level 2, counted

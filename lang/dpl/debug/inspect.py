@@ -26,6 +26,7 @@ from dpl.eval.values.value import FUNCTIONS, Cell, Con, Value
 from dpl.node import entity, node
 
 MOST_LOOKED_AT = 10_000  # nodes of a sweep
+MOST_ASKED = 400  # operations that are asked in which call they were done
 
 
 @node
@@ -165,12 +166,16 @@ class Position:
 
 
 def extended(run: Run, sweep: Sweep, i: int, frame: Frame) -> Frame:
-    """The frame with the variables that its function has bound later, and that the sweep has therefore passed."""
-    for made in islice(reversed(sweep.nodes[:i]), MOST_LOOKED_AT):
+    """The frame with all variables that its function has bound later, and that the sweep has therefore passed."""
+    found = frame
+    passed = islice(reversed(sweep.nodes[:i]), MOST_LOOKED_AT)
+    own = {(id(made.visit), id(made.place)): made for made in passed
+           if made.place and made.place.point.function is frame.function}  # fmt: skip
+    for made in islice(own.values(), MOST_ASKED):
         later = frame_of_node(run, made, sweep)
-        if later and is_own(later, frame) and len(later.env) > len(frame.env):
-            return Frame(frame.place, later.env, later.scope, sweep, later.place.names)
-    return frame
+        if later and len(later.env) > len(found.env) and is_own(later, found):
+            found = Frame(frame.place, later.env, later.scope, sweep, later.place.names)
+    return found
 
 
 def reached(sweep: Sweep, i: int) -> Node:

@@ -13,6 +13,7 @@ from typing import Any
 from dpl.debug.sweeps import Sweep, recorded
 from dpl.eval.derivatives.derive import Levels, Pullback
 from dpl.eval.machine.machine import Frame, Machine, State
+from dpl.eval.values.active import HERE
 from dpl.eval.values.value import Cont, Value
 
 
@@ -45,6 +46,16 @@ class DebugMachine(Machine):
         self.resumed: deque[Captured] = deque(maxlen=64)  # the continuations called last
         self.resumptions = 0
         self.sweep_step: Callable = self._sweep_step  # one object, so that it can be looked up
+
+    def call(self, f: Value, *args: Value) -> Value:
+        """A nested run is one step of the operation that asks for it: after it, the program is at that operation.  The
+        visit keeps the last number, as a sweep comes to what is done from now on before what the nested run did."""
+        place, visit = HERE.place, HERE.visit
+        value = super().call(f, *args)
+        HERE.place = place
+        if visit and HERE.visit is not visit:
+            HERE.visit = HERE.visit[0], *visit[1:]
+        return value
 
     def apply(self, f: Value, args: tuple, k: Frame) -> State:
         if f.__class__ is Captured:

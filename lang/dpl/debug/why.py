@@ -14,7 +14,7 @@ from dpl.debug.nonfinite import Origin, first_bad, text
 from dpl.debug.points import Place
 from dpl.debug.run import Run
 from dpl.eval.values.active import HERE, Active, Node
-from dpl.eval.values.value import Array, Value
+from dpl.eval.values.value import Array, Tagged, Value, number
 from dpl.node import node
 from dpl.source import Span
 
@@ -72,6 +72,7 @@ def recorded(run: Run, inside: bool = False) -> Records:
     near = [moment for moment in run.history.moments if now - moment.time <= MOST_RECORDS // 8]
     run.restore(near[0] if near else run.history.moments[-1])
     watch, run.watch = run.watch, records.note
+    sweeps, run.watch_sweeps = run.watch_sweeps, None  # it would stop the run at what is not finite in a sweep before
     run._watching(True)
     try:
         run.repeat(now)
@@ -80,7 +81,7 @@ def recorded(run: Run, inside: bool = False) -> Records:
             run.watch = None
             run.go_to(now)
     finally:
-        run.watch = watch
+        run.watch, run.watch_sweeps = watch, sweeps
         run._watching(True)
     if run.time == now:
         run.ended, (HERE.place, HERE.visit) = ended, here
@@ -125,12 +126,32 @@ def shortest(records: Records, start: Iterable[Value]) -> list[Made]:
             continue
         seen.add(id(x))
         here = way if made.name in SILENT or made.place is None else (*way, made)
-        operands = made.operands
+        operands = causes(made.name, made.value, made.operands)
         if here and not any(records.of(arg) for arg in operands) and not is_constant(made):
             return list(here)
         longest = max(longest, here, key=len)
         todo.extend((arg, here) for arg in operands)
     return list(longest)
+
+
+def causes(name: str, value: Value, operands: tuple) -> tuple:
+    """The operands that make a result what it is: a product is zero because of its factors that are, and a quotient
+    infinite or NaN because of a divisor that is zero."""
+    if name == "mul" and is_zero(value):
+        return tuple(operand for operand in operands if is_zero(operand))
+    return operands[1:] if name == "div" and is_zero(operands[1]) else operands
+
+
+def active_causes(made: Node) -> tuple[Node, ...]:
+    """Those of `causes` that are differentiated."""
+    if not isinstance(made.step, Active):
+        return made.parents
+    found = {id(operand) for operand in causes(made.step.name, made.primal, made.args)}
+    return tuple(parent for i, parent in zip(made.places, made.parents, strict=True) if id(made.args[i]) in found)
+
+
+def is_zero(value: Value) -> bool:
+    return isinstance(value, (float, Tagged)) and number(value) == 0.0
 
 
 def is_constant(made: Made) -> bool:
@@ -147,9 +168,9 @@ def through_graph(origin: Origin) -> list[Node]:
     while todo:
         way = todo.popleft()
         last = way[-1]
-        if not last.parents:
+        if not (parents := active_causes(last)):
             return list(way)
-        for parent in last.parents:
+        for parent in parents:
             if id(parent) not in seen:
                 seen.add(id(parent))
                 todo.append((*way, parent))
@@ -170,5 +191,6 @@ def chain(run: Run, origin: Origin) -> list[tuple[str, Span | None]]:
         return [(node_line(made), made.place.span if made.place else None) for made in through_graph(origin)]
     records = recorded(run, inside=True)
     found = culprit(records, origin)
-    made = shortest(records, found.operands if found else origin.operands)
+    operands = found.operands if found else origin.operands
+    made = shortest(records, causes(origin.name, origin.value, operands))
     return [(m.line, m.place.span if m.place else None) for m in made]
