@@ -220,6 +220,24 @@ def eliminated(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def lagged(h: Hole) -> str:
+    """Products of a series and the same some steps later, by places or by parts: how far apart is known as it runs."""
+    n, more = h.one(5, 11, 19), h.writer.below(3)
+    (count,), ty = sized(h, n)
+    of, x, w, k, t = (h.fresh(stem) for stem in ("g", "x", "w", "k", "t"))
+    here, there = f"{x}[{t}]", f"{x}[{t} + {k}{h.one('', f' + {more}')}]"
+    steps = f"{count} - {k} - {more}"
+    term = h.one(f"{here} * {there}", f"({here} - {w}) * ({there} - {w})", f"({there} - {here}) ** 2 * {w}",
+                 f"sin {here} * {there}", f"(if {here} > {w} then {there} else {here}) * {w}",
+                 f"{there} * {x}[{t} + {more}] * {here}")  # fmt: skip
+    total = h.one(f"sum [for {t} < {steps} -> {term}]", f"sum [for {t} < {steps} -> {term}]",
+                  f"dot (take ({steps}) {x}) (drop ({k} + {more}) {x})")  # fmt: skip
+    used = h.one(f"({total}) ** 2", f"{total} * {h.apart(FLOAT, (k, INT))}", f"tanh ({total})")
+    body = f"let {w} = {h.one('0.2', f'sum {x} / {n}.0')} in sum [for {k} < {n - more} -> {used}]"
+    return f"let {of} ({x} : {ty}) = {body} in {of} {h(array(FLOAT, n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def fields(h: Hole) -> str:
     """Points whose loops read arrays of tuples, and that give tuples themselves."""
     n, m = h.writer.below(4) + 1, h.one(2, 9, 17)

@@ -19,7 +19,6 @@ from typing import Any
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
-from dplc.flat.walk import every, names
 from dplc.machine.emit import arrays, inplace, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
@@ -28,6 +27,7 @@ from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.marks import marked, masks
+from dplc.machine.emit.own_places import adds_apart
 from dplc.machine.emit.rows import Row, Rows, in_pieces
 from dplc.machine.emit.strips import Strips, in_parts
 from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
@@ -167,14 +167,9 @@ class _Nest:
         return plain and self.chains.keys() >= adds >= self.state.keys()
 
     def adds_apart(self) -> bool:
-        """True if no two points add to one place: each adds at its own indices only."""
-        held = {name for chain in self.chains.values() for name in chain.variables}
-        indices = {index for index, _ in self.leaf.space}
-        places = [bind.rhs.args[2:] for bind in every(self.leaf.body)
-                  if isinstance(bind.rhs, f.Op) and held.intersection(names(bind.rhs.args[:1]))
-                  and bind.rhs.op not in ("dim", "index")]  # fmt: skip
+        """True if no two points add to one place."""
         known = all(k in self.chains for k, (out, _) in enumerate(self.values) if out.acc is not None)
-        return known and all(indices <= set(place) for place in places)
+        return known and all(adds_apart(self.leaf, chain.variables) for chain in self.chains.values())
 
     def ready(self, inits: Values, total: str) -> Values:
         """The initial state, with the arrays that every point adds to made unique."""

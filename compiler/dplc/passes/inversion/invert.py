@@ -31,6 +31,7 @@ from dplc.flat.dims import dims_of
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import every, names, with_body
 from dplc.narrow import expect_type
+from dplc.passes.inversion.apart import apart
 from dplc.passes.inversion.equal_lengths import counts_of_lengths
 from dplc.passes.inversion.nests import with_nests
 from dplc.passes.inversion.own_additions import kept_at_own
@@ -85,7 +86,7 @@ class _Inverter:
             par = expect_type(f.Par, bind.rhs)
             rest = self.inverted(bind, par) if adds(par) else None
             return [*before, *(rest or [bind])]
-        return self.where_equal(bind, par) or self.sums(bind, par)
+        return self.where_equal(bind, par) or self.sums(bind, par) or apart(bind, par, self.affine, self.supply)
 
     def where_equal(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A Par that is inverted where lengths of its accumulators are the counts of its loops, as the program asks."""

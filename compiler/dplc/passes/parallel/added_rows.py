@@ -17,7 +17,7 @@ from dpl.node import field, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-from dplc.flat.walk import every, mentions, rhs_mentions, with_binds, with_inner
+from dplc.flat.walk import every, mentions, names, rhs_mentions, with_binds, with_inner
 from dplc.passes.simplify.purity import droppable, natural
 
 
@@ -53,6 +53,8 @@ class _Rows:
         self.uses = Counter(mentions(body))
         self.lengths = {bind.vars[0].name for bind in every(body)
                         if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim"}  # fmt: skip
+        self.extended = {name for bind in every(body) if isinstance(bind.rhs, f.Op) and bind.rhs.op == "acc_extend"
+                         for name in names(bind.rhs.args[:1])}  # fmt: skip
 
     def block(self, block: f.Block, accs: set[str]) -> f.Block:
         """The block; `accs` are the accumulators of the Par around it."""
@@ -95,11 +97,13 @@ class _Rows:
         return with_inner(bind, lambda inner: self.block(inner, set(own)))
 
     def is_row(self, bind: f.Bind, par: f.Par) -> bool:
-        """True for arrays of numbers, used once, whose points cannot fail."""
+        """True for arrays of numbers, used once, whose points cannot fail.  Nor can their length, which is that of an
+        array, or the number of a loop's steps."""
         kept = [(var, x) for var, x, out in zip(bind.vars, par.body.results, par.outs, strict=True) if not out.acc]
         if par.ordered or not kept or any(out.kind not in ("keep", "add") for out in par.outs):
             return False
-        counted = all(natural(n) or (isinstance(n, f.Var) and n.name in self.lengths) for _, n in par.space)
+        looped = any(var.name in self.extended for var in bind.vars)
+        counted = looped or all(natural(n) or (isinstance(n, f.Var) and n.name in self.lengths) for _, n in par.space)
         numbers = all(f.is_float(x.ty) and self.uses[var.name] == 1 for var, x in kept)
         return counted and numbers and all(droppable(one.rhs) for one in par.body.binds)
 
@@ -113,6 +117,10 @@ class _Rows:
             dims = tuple([count for _, count in par.space]) if length is None else (length,)
             if op.op == "acc_index":
                 dims, places = op.args[2 : 2 + rank], (*op.args[2 + rank :], *places)
+            elif op.op == "acc_slice":
+                first = f.Var(self.supply.fresh("row"), f.I64)
+                binds.append(f.Bind((first,), f.Op("add", (places[0], op.args[2 + rank]))))
+                dims, places = op.args[2 : 2 + rank], (first, *places[1:])
             args = (inner, results[k], *dims, *places)
             binds.append(f.Bind((after,), f.Op("acc_index", args, (("rank", rank),), op.span)))
             variables[k], outs[k], results[k] = var, f.Out("add", target=acc, acc=inner), after
@@ -125,7 +133,7 @@ def addition(op: f.Op, accs: Iterable[str]) -> tuple[f.Var, f.Var] | None:
     match op:
         case f.Op("acc_add", (f.Var(a, f.Arr()) as one, f.Var() as other)):
             return (one, other) if a in accs else (other, one) if other.name in accs else None
-        case f.Op("acc_index", (f.Var(a) as acc, f.Var(_, f.Arr()) as added, *_)) if a in accs:
+        case f.Op("acc_index" | "acc_slice", (f.Var(a) as acc, f.Var(_, f.Arr()) as added, *_)) if a in accs:
             return acc, added
         case _:
             return None
