@@ -1,4 +1,4 @@
-"""The walk of passes that replace whole nests of Pars."""
+"""The walk of passes that replace whole nests of Pars, or loops without results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dplc.passes.simplify.purity import droppable
 
 
 def with_nests(
-    block: f.Block, affine: Affine, found: Callable[[f.Bind, f.Par], list[f.Bind] | None]
+    block: f.Block, affine: Affine, found: Callable[[f.Bind, f.Par | f.For], list[f.Bind] | None]
 ) -> f.Block:  # fmt: skip
     """The block with other bindings in place of Pars, outermost first; `found` gives them, or None.  The numbers before
     a Par are known to `affine` then.  What is not used and has no effect goes."""
@@ -20,7 +20,8 @@ def with_nests(
         if not bind.vars and droppable(bind.rhs):
             continue
         affine.define(bind)
-        made = found(bind, bind.rhs) if isinstance(bind.rhs, f.Par) else None
+        asked = isinstance(bind.rhs, f.Par) or (isinstance(bind.rhs, f.For) and not bind.vars)
+        made = found(bind, bind.rhs) if asked else None
         if made is None:
             made = [with_inner(bind, lambda inner: with_nests(inner, affine, found))]
         binds += made
