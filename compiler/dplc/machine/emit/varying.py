@@ -138,9 +138,11 @@ def varying(par: f.Par) -> Varying | None:
 
 def several(par: f.Par, found: _Finder, pieces: dict[int, Row]) -> int:
     """How many vectors are worth computing together, where there are no rows: a step of little work waits for the one
-    before, and what all lanes add at one place is summed once."""
+    before, and what all lanes add at one place is summed once.  A call of an elementary function leaves no vector in
+    its register."""
     rows = len(par.space) > 1 and not found.accs
-    if rows or not found.side_by_side or any(len(row.items) > 1 for row in pieces.values()):
+    apart = not found.side_by_side or any(len(row.items) > 1 for row in pieces.values())
+    if rows or apart or has_functions(par.body.binds):
         return 1
     work = sum(any(var.name in found.how for var in bind.vars) for bind in every(par.body))
     most = 4 if work <= LITTLE else 2 if work <= 2 * LITTLE else 1
@@ -148,7 +150,7 @@ def several(par: f.Par, found: _Finder, pieces: dict[int, Row]) -> int:
     if not (isinstance(count, f.Const) and isinstance(count.value, int)):
         return min(most, 2)
     vectors = -(-count.value // found.lanes)
-    return next(k for k in (4, 2, 1) if k <= most and (k == 1 or -(-vectors // k) * k * 8 <= vectors * 9))
+    return next(k for k in (4, 2, 1) if k <= most and (k == 1 or -(-vectors // k) * k * 16 <= vectors * 17))
 
 
 class _Misfit(Exception):
