@@ -35,6 +35,7 @@ from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
 
 SHORT = 8  # bindings, at most, of a sum that is written without a loop
+LEAST = 16  # bytes of the shortest vectors, of which so many lanes fill enough
 ROWS = 4  # points of the dimension before the last one that are computed together
 
 
@@ -70,7 +71,8 @@ class Lanes(Memory):
     vary by rows."""
 
     def __init__(self, e: BodyEmitter, par: f.Par, how: Varying, counts: Sequence[str]) -> None:
-        super().__init__(e, how.lanes)
+        fit = how.several if how.accs else max(1, min(how.several, e.unit.vector_bytes // LEAST))
+        super().__init__(e, how.lanes * fit)
         self.par, self.how = par, how
         self.count = counts[-1]
         self.row_count = counts[-2] if len(counts) > 1 else ""

@@ -39,19 +39,22 @@ from dplc.passes.simplify.purity import droppable
 UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
 FLOATS = (f.F32, f.F64)
 GATHERED = 8  # operations, at least, for each read of a step that gathers what does not lie side by side
+LITTLE = 24  # bindings that differ, at most, of points of which four vectors are computed together
 FUNCTION = 8  # operations that an elementary function is
 
 
 @node
 class Varying:
     """How the variables of a body vary (uniform ones are left out), which of them are the lane's number plus
-    something, how many numbers a vector has, the results of guards that can wait, and what is NaN if one was needed."""
+    something, how many numbers a vector has, how many vectors are worth it, the results of guards that can wait, and
+    what is NaN if one was needed."""
 
     binds: tuple[f.Bind, ...]  # of the body, without rows
     pieces: dict[int, Row]  # results
     how: dict[str, int]
     numbers: frozenset[str]
     lanes: int
+    several: int
     guards: frozenset[str]
     guarded: frozenset[str]
     functions: bool  # some sum is of elementary functions, of which LLVM makes vectors otherwise
@@ -128,9 +131,26 @@ def varying(par: f.Par) -> Varying | None:
         return None
     guards, guarded = map(frozenset, (found.guards, found.guarded) if found.can_wait else ((), ()))
     return Varying(
-        binds, pieces, found.how, frozenset(found.numbers), found.lanes, guards, guarded, found.functions,
-        frozenset(found.accs),
+        binds, pieces, found.how, frozenset(found.numbers), found.lanes, several(par, found, pieces), guards, guarded,
+        found.functions, frozenset(found.accs),
     )  # fmt: skip
+
+
+def several(par: f.Par, found: _Finder, pieces: dict[int, Row]) -> int:
+    """How many vectors are worth computing together, where there are no rows: a step of little work waits for the one
+    before, and what all lanes add at one place is summed once.  A call of an elementary function leaves no vector in
+    its register."""
+    rows = len(par.space) > 1 and not found.accs
+    apart = not found.side_by_side or any(len(row.items) > 1 for row in pieces.values())
+    if rows or apart or has_functions(par.body.binds):
+        return 1
+    work = sum(any(var.name in found.how for var in bind.vars) for bind in every(par.body))
+    most = 4 if work <= LITTLE else 2 if work <= 2 * LITTLE else 1
+    count = par.space[-1][1]
+    if not (isinstance(count, f.Const) and isinstance(count.value, int)):
+        return min(most, 2)
+    vectors = -(-count.value // found.lanes)
+    return next(k for k in (4, 2, 1) if k <= most and (k == 1 or -(-vectors // k) * k * 16 <= vectors * 17))
 
 
 class _Misfit(Exception):
@@ -145,6 +165,7 @@ class _Finder:
             self.how[par.space[-2][0].name] = BY_ROW
         self.lanes = 16
         self.sums = 0
+        self.side_by_side = True  # whether all that lanes read, and add to places of their own, is
         self.step: set[str] | None = None  # what the step of a loop binds
         self.gathered = 0  # reads of such a step that are not side by side
         self.sound: dict[str, f.Atom] = {}  # whether a number is not NaN
@@ -220,6 +241,7 @@ class _Finder:
         _, value, *rest = op.args
         dims, at = rest[: op.attr("rank")], rest[op.attr("rank") :]
         by_lane = [i for i in at if self.of(i) & BY_LANE]
+        self.side_by_side &= not by_lane or by_lane[0] is at[-1]
         if value.ty == f.F64:
             self.lanes = 8
         fits = value.ty in FLOATS and not self.of_all(dims) and rank_of(op.args[0].ty) == len(at)
@@ -303,6 +325,7 @@ class _Finder:
     def places(self, at: Sequence[f.Atom]) -> bool:
         """True if lanes can read at these indices, of which one is the number of the lane plus something."""
         by_lane = [self.of(i) & BY_LANE for i in at]
+        self.side_by_side &= bool(by_lane[-1])
         if not by_lane[-1] and self.step is not None and not self.step.isdisjoint(names(at)):
             self.gathered += 1
         return sum(map(bool, by_lane)) == 1
@@ -310,6 +333,7 @@ class _Finder:
     def cell(self, var: f.Var, at: Sequence[f.Atom]) -> bool:
         """True if points can read a tuple at these indices, of which at most one varies by lanes."""
         self.cells.add(var.name)
+        self.side_by_side = False
         by_lane = [i for i in at if self.of(i) & BY_LANE]
         return len(by_lane) < 2 and all(map(self.is_number, by_lane))
 

@@ -77,9 +77,9 @@ class _Inverter:
         self.shared = {name for bind in every(fn.body) if isinstance(bind.rhs, f.Par)
                        for name in of_enclosing(bind.rhs.body)}  # fmt: skip
 
-    def inverted(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+    def inverted(self, bind: f.Bind, par: f.Par | f.For) -> list[f.Bind] | None:
         """The bindings in place of a Par."""
-        if not adds(par):
+        if isinstance(par, f.For) or not adds(par):
             return None
         if (made := kept_at_own(bind, par, self.affine, self.supply, self.shared)) is not None:
             *before, bind = made

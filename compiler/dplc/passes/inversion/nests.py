@@ -1,4 +1,4 @@
-"""The walk of passes that replace whole nests of Pars."""
+"""The walk of passes that replace whole nests of loops."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from dplc.passes.simplify.purity import droppable
 
 
 def with_nests(
-    block: f.Block, affine: Affine, found: Callable[[f.Bind, f.Par], list[f.Bind] | None]
+    block: f.Block, affine: Affine, found: Callable[[f.Bind, f.Par | f.For], list[f.Bind] | None],
 ) -> f.Block:  # fmt: skip
-    """The block with other bindings in place of Pars, outermost first; `found` gives them, or None.  The numbers before
-    a Par are known to `affine` then.  What is not used and has no effect goes."""
+    """The block with other bindings in place of loops, outermost first; `found` gives them, or None.  The numbers
+    before a loop are known to `affine` then.  What is not used and has no effect goes."""
     binds: list[f.Bind] = []
     for bind in block.binds:
         if not bind.vars and droppable(bind.rhs):
             continue
         affine.define(bind)
-        made = found(bind, bind.rhs) if isinstance(bind.rhs, f.Par) else None
+        made = found(bind, bind.rhs) if isinstance(bind.rhs, f.Par | f.For) else None
         if made is None:
             made = [with_inner(bind, lambda inner: with_nests(inner, affine, found))]
         binds += made

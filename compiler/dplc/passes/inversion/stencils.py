@@ -293,7 +293,10 @@ class _Stencil:
         if isinstance(out.target, f.Var) and sites:
             if not self.is_whole(sites[0]):
                 raise Unfit
-            if not is_in(out.target, self.shared):
+            if is_in(out.target, self.shared):
+                if not self.edges[k] and len(sites) == 1 and not sites[0].guards:
+                    raise Unfit  # each place is added to once at most: there is nothing to sum
+            else:
                 target = b.one(f.Op("acc_zeros", (out.target, *sites[0].dims)), var.ty, var.name)
         made: f.Rhs = self.sums(sites, target)
         if isinstance(out.target, f.Var) and target is None:

@@ -10,7 +10,8 @@
 
 Indices must be sums of the indices of loops, and numbers from outside; so the least and the greatest one are known.
 Points without checks are vectorised, and joined with others.  Where a read may be out of bounds, the part of the nest
-that can fail is run on its own, and the nest if that has not failed: a condition may protect a read.
+that can fail is run on its own, and the nest if that has not failed: a condition may protect a read.  Of a loop
+that only checks, as what is left of a forward sweep, the checks before it are all.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from dplc.passes.simplify.purity import HERE, droppable
 
 def checked_before(supply: f.Supply, body: f.Block) -> f.Block:
     """The body of a function, with the checks of its Pars before them."""
-    if not any(isinstance(bind.rhs, f.Par) for bind in every(body)):
+    if not any(isinstance(bind.rhs, f.Par) or only_checks(bind.rhs) for bind in every(body)):
         return body
     checks = _Checks(supply, body)
     return with_nests(body, checks.affine, checks.checked)
@@ -42,6 +43,11 @@ def checked_before(supply: f.Supply, body: f.Block) -> f.Block:
 
 def is_checked(rhs: f.Rhs) -> bool:
     return isinstance(rhs, f.Op) and rhs.op in ("index", "slice") and not rhs.attr("unchecked")
+
+
+def only_checks(rhs: f.Rhs) -> bool:
+    """True for a loop that does nothing else than checks of reads."""
+    return isinstance(rhs, f.For) and not rhs.state and not rhs.collect and droppable(with_blocks(rhs, unchecked))
 
 
 def is_own(rhs: f.Rhs, own: f.Var, inside: set[str]) -> bool:
@@ -58,8 +64,12 @@ class _Checks:
         self.supply = supply
         self.affine = Affine(dims_of(body))
 
-    def checked(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
-        """A Par after the checks of its reads; None if it has none, or they cannot be done before it."""
+    def checked(self, bind: f.Bind, loop: f.Par | f.For) -> list[f.Bind] | None:
+        """A Par after the checks of its reads, or the checks of a loop that does nothing else; None if there are none,
+        or they cannot be done before it."""
+        if isinstance(loop, f.For) and not only_checks(loop):
+            return None
+        par = loop if isinstance(loop, f.Par) else f.Par(((loop.index, loop.count),), loop.body, ())
         reads = [inner for inner in every(par.body) if is_checked(inner.rhs)]
         if par.ordered or not reads:
             return None
@@ -76,7 +86,7 @@ class _Checks:
         if len(par.space) == 1 and all(id(read) in here and is_own(read.rhs, own, inside) for read in reads):
             bad, part = self.at_least_length(b, par.space[0][1], reads)
         else:
-            bad, part = ranges.failing(b), f.Block((alone(par),), ())
+            bad, part = ranges.failing(b), f.Block((alone(par if isinstance(loop, f.Par) else loop),), ())
             if accumulators(par) & set(names(used(part))):
                 return None
             if ranges.found:
@@ -86,7 +96,8 @@ class _Checks:
                 bad = self.or_found(b, bad, par, ranges.found, finds)
         if bad is not None:
             b.binds.append(f.Bind((), f.If(bad, Copier(self.supply, {}).block(part), f.Block((), ()))))
-        return [*block_of(b.binds, ()).binds, f.Bind(bind.vars, with_blocks(par, unchecked))]
+        after = [f.Bind(bind.vars, with_blocks(par, unchecked))] if isinstance(loop, f.Par) else []
+        return [*block_of(b.binds, ()).binds, *after]
 
     def alike(self, par: f.Par) -> tuple[list[f.Bind], f.Par]:
         """What reads whole numbers in the same places in all points, as these may be indices; and a Par without that.
@@ -319,9 +330,12 @@ def accumulators(par: f.Par) -> set[str]:
     return {out.acc.name for one in (par, *inner) for out in one.outs if out.acc is not None}
 
 
-def alone(par: f.Par) -> f.Bind:
-    """The part of a Par that can fail, in order."""
-    return f.Bind((), replace(par, body=f.Block(failing(par.body), ()), outs=(), ordered=True))
+def alone(loop: f.Par | f.For) -> f.Bind:
+    """The part of a loop that can fail, in order."""
+    body = f.Block(failing(loop.body), ())
+    if isinstance(loop, f.For):
+        return f.Bind((), replace(loop, body=body))
+    return f.Bind((), replace(loop, body=body, outs=(), ordered=True))
 
 
 def failing(block: f.Block) -> tuple[f.Bind, ...]:
