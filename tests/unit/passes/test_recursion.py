@@ -29,6 +29,15 @@ def test_calls_that_are_last_but_for_a_cell() -> None:
     assert named(program, with_holes(program)) == {"make", "keep", "append"}
 
 
+def test_derivatives_along_lists_leave_holes_too() -> None:
+    """The forward function makes a list and a record; the cotangent of a list may be null."""
+    scale = "let rec scale xs = match xs with [] -> [] | x :: rest -> sin x :: scale rest\n"
+    text = LISTS + scale + "do print (grad (fun xs -> total (keep (fun x -> x > 0.2) (scale xs))) (make 9))"
+    program = flat(text, "reference_counts")
+    holed = {name.partition(".")[0] + name[name.rfind(".") :] for name in with_holes(program) if name.endswith("wd")}
+    assert holed == {"scale.fwd", "scale.bwd", "keep.fwd", "keep.bwd", "total.bwd"}
+
+
 def test_cotangents_that_never_vary_are_no_parameters() -> None:
     program = flat(LISTS + "do print (grad total [1.0; 2.0])", "simplify2")
     (reverse,) = [fn for name, fn in program.fns.items() if name.endswith(".bwd")]
@@ -49,3 +58,14 @@ def test_a_list_of_any_length_takes_no_stack(dpl, tmp_path) -> None:
     file.write_text(LISTS + "do print (List.length (append (keep (fun x -> x > 1e5) (make 300000)) (make 5)))\n")
     run = dpl("run", file, DPL_STACK="8")
     assert (run.stdout, run.stderr) == ("200005\n", "")
+
+
+def test_nor_does_its_gradient(dpl, tmp_path) -> None:
+    file = tmp_path / "long.dp"
+    lines = [
+        "let f xs = match keep (fun x -> x > 1e5) (append xs (make 5)) with x :: y :: _ -> x * y | _ -> 0.0",
+        "do print (match grad f (make 300000) with x :: y :: _ -> (x, y) | _ -> (0.0, 0.0))",
+    ]
+    file.write_text(LISTS + "\n".join(lines) + "\n")
+    run = dpl("run", file, DPL_STACK="8")
+    assert (run.stdout, run.stderr) == ("(299999.0, 300000.0)\n", "")

@@ -43,6 +43,7 @@ def carried(program: f.Program) -> set[f.Type]:
     found = {content for content in contents if place(content) in varied & useful}
     found |= seen_by_checkpoints(program, contents - found)
     holds = Holds(program.datas)
+    found |= {content for content in contents if holds.of(content) & found}  # what they hold become places
     if any(holds.of(cell) & found for cell in lasting):
         raise NeedsInterpreter("derivatives flow through a reference that lasts longer than the program")
     return found

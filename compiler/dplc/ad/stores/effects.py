@@ -3,7 +3,7 @@
     fn bump(r: ref f64) -> ()             reads and writes references of f64
     fn norm(x: f64) -> (f64)              nothing, whatever references it makes, reads and writes inside
 
-References are distinguished by the types of their contents, and contents hold no references.  So a function whose
+References are distinguished by the types of their contents.  So a function whose
 parameters and results can hold no reference to some content cannot reach references to it that others made, nor can
 others reach its own: it is *closed* to them, and callers see no effect on them.
 """
@@ -46,9 +46,9 @@ class Holds:
             match todo.pop():
                 case f.Ref(content):
                     found.add(content)
-                    continue
+                    inner: Iterable[f.Type | None] = (content,)
                 case f.Tup(items):
-                    inner: Iterable[f.Type | None] = items
+                    inner = items
                 case f.Arr(elem, _):
                     inner = (elem,)
                 case f.Data(name):
@@ -105,6 +105,12 @@ class Effects:
         return self.found.get((fn, content), Effect.NONE)
 
     def gives(self, fn: str, content: f.Type) -> bool:
-        """True if the results of a function can contain references that it made."""
+        """True if the results of a function, or references, can contain references that it made."""
         results = self.program.fns[fn].results
-        return Effect.NEW in self.of(fn, content) and any(content in self.holds.of(ty) for ty in results)
+        return Effect.NEW in self.of(fn, content) and (
+            self.within_others(content) or any(content in self.holds.of(ty) for ty in results)
+        )
+
+    def within_others(self, content: f.Type) -> bool:
+        """True if references of some other content can contain references to this one."""
+        return any(content in self.holds.of(other) for other in self.contents)

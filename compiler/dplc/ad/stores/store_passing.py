@@ -12,8 +12,8 @@ The cotangent of the store is a shadow memory, and as the store has one owner, b
 There is one store for each content (`ad/stores/carried.py`): an array, and the number of places in use.  A function
 takes and returns it only if it uses references that others made (`ad/stores/effects.py`).  A function that is closed to
 them begins with an empty store, which disappears when it returns.  Code that can return a new reference also returns
-the number of places in use.  After any other code the number is as before, so the references that a call or a step of a
-loop made there are dropped.
+the number of places in use, and so does all code that makes some, if references can hold such references.  After any
+other code the number is as before, so the references that a call or a step of a loop made there are dropped.
 
 Only the value is differentiated: the store that a function returns is passed on unchanged.
 """
@@ -146,7 +146,7 @@ class _Stores(Threads):
 
     def open(self, content: f.Type, block: f.Block, env: Env, begin: list[f.Bind]) -> None:
         """An empty store at the beginning of a block, with room for the references that the block itself makes."""
-        filler = self.wrapped(content, blank(content, begin, self.supply), begin)
+        filler = self.wrapped(content, blank(self.retype.type(content), begin, self.supply), begin)
         (held,) = self.fresh([Held(content)])
         size = f.Const(max(1, made(block, content)), f.I64)
         begin.append(f.Bind((held,), f.Op("fill", (size, filler))))
@@ -187,12 +187,14 @@ class _Stores(Threads):
             case Held(f.Arr() as content):
                 return f.Arr(f.Tup((content,)), 1)
             case Held(content):
-                return f.Arr(content, 1)
+                return f.Arr(self.retype.type(content), 1)
             case _:
                 return f.I64
 
     def matters(self, key: Hashable, vars_: tuple[f.Var, ...]) -> bool:
-        return not isinstance(key, Count) or any(key.content in self.effects.holds.of(var.ty) for var in vars_)
+        if not isinstance(key, Count) or self.effects.within_others(key.content):
+            return True
+        return any(key.content in self.effects.holds.of(var.ty) for var in vars_)
 
     def writes(self, rhs: f.Rhs) -> Iterator[Hashable]:
         match rhs:
@@ -239,7 +241,7 @@ class _Stores(Threads):
                     out.append(f.Bind((tup,), unchecked("index", env[held], self.atom(op.args[0]))))
                     out.append(f.Bind(bind.vars, f.TupGet(tup, 0)))
                 else:
-                    out.append(f.Bind(bind.vars, unchecked("index", env[held], self.atom(op.args[0]))))
+                    out.append(f.Bind(self.vars(bind.vars), unchecked("index", env[held], self.atom(op.args[0]))))
             case "ref_set":
                 self.update(held, self.atom(op.args[0]), self.atom(op.args[1]), env, out)
             case _:  # ref_new
@@ -278,7 +280,7 @@ class _Stores(Threads):
         out.append(f.Bind((size,), f.Op("dim", (env[key],), (("k", 0),))))
         out.append(f.Bind((full,), f.Op("ge", (env[Count(content)], size))))
         more: list[f.Bind] = []
-        filler = self.wrapped(content, blank(content, more, self.supply), more)
+        filler = self.wrapped(content, blank(self.retype.type(content), more, self.supply), more)
         room, longer, after = self.fresh([key, key, key])
         more.append(f.Bind((room,), f.Op("fill", (size, filler))))
         more.append(f.Bind((longer,), f.Op("concat", (env[key], room))))

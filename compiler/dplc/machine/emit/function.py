@@ -26,7 +26,7 @@ from dplc.machine.emit.unit import Unit, symbol
 from dplc.machine.llvm.writer import LIKELY, Values, function, typed
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
-from dplc.passes.recursion.modulo_cons import Hole, hole
+from dplc.passes.recursion.modulo_cons import Cell, Hole, hole
 
 
 class FunctionEmitter(BodyEmitter):
@@ -35,6 +35,7 @@ class FunctionEmitter(BodyEmitter):
     def __init__(self, unit: Unit, fn: f.Fn) -> None:
         super().__init__(unit, fn)
         self.result = f.Tup(fn.results)
+        self.outs = [f"%out{i or ''}" for i in range(unit.addresses(fn.name))]  # where results are stored
         self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN, and of several
         if fn.name in unit.kernels:
             self.loop = self._kernel_loop
@@ -42,7 +43,7 @@ class FunctionEmitter(BodyEmitter):
         self.deep = False  # calls its own group outside of tail position, so it checks the stack
 
     def text(self) -> str:
-        params = ["ptr %out"] if self.unit.indirect(self.fn.name) else []
+        params = [f"ptr {out}" for out in self.outs]
         for i, var in enumerate(self.fn.params):
             names = [f"%p{i}.{k}" for k in range(len(leaves(var.ty)))]
             self.env[var.name] = names
@@ -124,11 +125,19 @@ class FunctionEmitter(BodyEmitter):
 
     def _return(self, values: Values) -> None:
         w, types = self.w, leaves(self.result)
-        if self.unit.indirect(self.fn.name):
-            self.put(self.result, values, "%out")
+        if self.outs:
+            self._store(values)
             w.do("ret void")
         else:
             w.give(types, values)
+
+    def _store(self, values: Values) -> None:
+        """Stores results: cells at an address each, or all at one."""
+        if len(self.outs) == 1:
+            self.put(self.result, values, self.outs[0])
+        else:
+            for out, value in zip(self.outs, values, strict=True):
+                self.w.store("ptr", value, out)
 
     # ---- right-hand sides
 
@@ -177,22 +186,24 @@ class FunctionEmitter(BodyEmitter):
         if not self.unit.indirect(name):
             return self.w.call(leaves(result), callee, arguments, how, self.place_of(span))
         out = self.w.slot(f"[{struct(result).size} x i8]")
-        self.w.call((), callee, [f"ptr {out}", *arguments], how, self.place_of(span))
+        offsets = struct(result).offsets[: self.unit.addresses(name)]
+        outs = [f"ptr {self.w.at(out, offset)}" for offset in offsets]
+        self.w.call((), callee, [*outs, *arguments], how, self.place_of(span))
         return self.get(result, out)
 
     def _tail_call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> None:
         result = f.Tup(self.unit.program.fns[name].results)
         if leaves(result) != leaves(self.result):
             raise Bug(f"{self.fn.name} cannot return what {name} does")
-        if self.unit.indirect(name) != self.unit.indirect(self.fn.name):  # one leaves holes: not in our group
+        if self.unit.addresses(name) != len(self.outs):  # one leaves holes: not in our group
             self._return(self._call(name, args, span))
             return
-        self._jump(name, args, span, "%out")
+        self._jump(name, args, span, self.outs)
 
-    def _jump(self, name: str, args: tuple[f.Atom, ...], span: f.Span, out: str) -> None:
-        """A tail call.  Results that are stored go to `out`."""
+    def _jump(self, name: str, args: tuple[f.Atom, ...], span: f.Span, outs: Sequence[str]) -> None:
+        """A tail call.  Results that are stored go to `outs`."""
         result = self.unit.returned(name)
-        arguments = [*([f"ptr {out}"] if self.unit.indirect(name) else []), *self._arguments(name, args)]
+        arguments = [*(f"ptr {out}" for out in outs), *self._arguments(name, args)]
         text = f"tail call {self.unit.convention(name)} {result} {symbol(name)}({', '.join(arguments)})"
         text += self.place_of(span)
         if result == "void":
@@ -202,16 +213,22 @@ class FunctionEmitter(BodyEmitter):
             self.w.do(f"ret {result} {self.w.let(text)}")
 
     def _leave_hole(self, end: Hole) -> None:
-        """Makes a cell with a hole, which the tail call fills."""
+        """Makes cells with holes, which the tail call fills."""
         self.run(end.before)
-        payload = f.Tup(tuple(field.ty for field in end.fields))
-        first = len(leaves(f.Tup(payload.items[: end.place])))
+        outs = [out if cell is None else self._cell_with_hole(cell, out)
+                for cell, out in zip(end.cells, self.outs, strict=True)]  # fmt: skip
+        self._jump(end.call.fn, end.call.args, end.call.span, outs)
+
+    def _cell_with_hole(self, end: Cell, out: str) -> str:
+        """Makes a cell, and stores it; the address of its hole."""
+        decl = self.unit.program.datas[end.make.data]
+        payload = decl.payloads[end.make.tag]
+        assert payload is not None
+        first = sum(len(leaves(field.ty)) for field in end.fields[: end.place])
         parts = (self.value(field) if i != end.place else ["null"] for i, field in enumerate(end.fields))
-        values = [leaf for part in parts for leaf in part]
-        cell = self.cell(payload, values, header(self.unit.program.datas[end.cell.data], end.cell.tag))
-        self.put(self.result, [cell], "%out")
-        place = self.w.at(cell, HEADER + struct(payload).offsets[first])
-        self._jump(end.call.fn, end.call.args, end.call.span, place)
+        cell = self.cell(payload, [leaf for part in parts for leaf in part], header(decl, end.make.tag))
+        self.w.store("ptr", cell, out)
+        return self.w.at(cell, HEADER + struct(payload).offsets[first])
 
     # ---- data
 

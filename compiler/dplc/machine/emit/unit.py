@@ -27,7 +27,7 @@ class Unit:
     droppers: Droppers
     group: dict[str, int]  # functions -> their group: functions that call each other
     tailcc: set[int]  # groups whose tail calls are guaranteed
-    holed: set[str]  # functions that get the address for their result (`passes/recursion/modulo_cons.py`)
+    holed: set[str]  # functions that get an address for each result (`passes/recursion/modulo_cons.py`)
     independence: Independence  # which loops have points that threads may share (`threads.py`)
     cold: set[str]  # functions that are not optimised (`passes/kernels/frequency.py`)
     kernels: set[str] = field(default_factory=set)  # functions whose loop can be resumed (`resume.py`)
@@ -129,8 +129,12 @@ class Unit:
         return "tailcc" if self.group[name] in self.tailcc else "fastcc"
 
     def indirect(self, name: str) -> bool:
-        """True if a function stores its results through a pointer, its first parameter."""
+        """True if a function stores its results through pointers, its first parameters."""
         return name in self.holed or many(f.Tup(self.program.fns[name].results))
+
+    def addresses(self, name: str) -> int:
+        """The number of the addresses that a function gets for its results: one for all, if it leaves no holes."""
+        return len(self.program.fns[name].results) if name in self.holed else int(self.indirect(name))
 
     def returned(self, name: str) -> str:
         """The LLVM type that a function returns."""

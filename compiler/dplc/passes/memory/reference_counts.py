@@ -17,7 +17,8 @@ of the parts.  While the cell is still owned here, the parts are borrowed from i
 
 Before that, updates move to where the array is not read any more (`late_updates.py`), and what is read, changed and
 written again is taken out of arrays (`taken_elements.py`) and references (`moved_contents.py`), and so are records of
-derivatives (`last_reads.py`).
+derivatives (`last_reads.py`).  What follows a recursive call in a branch moves into the branch
+(`recursion/tail_duplication.py`).
 
 Blocks are walked backwards, with liveness: `live` has the tokens needed later.  Borrowed tokens are always live.
 """
@@ -37,10 +38,11 @@ from dplc.passes.memory.late_updates import late_updates
 from dplc.passes.memory.moved_contents import moved_contents
 from dplc.passes.memory.owners import Owners, Token, operands
 from dplc.passes.memory.taken_elements import taken_elements
+from dplc.passes.recursion.tail_duplication import tail_duplication
 
 
 def count_references(program: f.Program) -> f.Program:
-    program = last_reads(moved_contents(taken_elements(late_updates(program))))
+    program = tail_duplication(last_reads(moved_contents(taken_elements(late_updates(program)))))
     borrowed = borrow.infer(program)
     fns = {name: _Counter(fn, borrowed).function() for name, fn in program.fns.items()}
     return replace(program, fns=fns)
