@@ -202,6 +202,17 @@ def test_arms_that_test_parts_in_turns_are_lowered_to_code_of_their_number(monke
     assert interp.run(compiled("lower", program(6))).split() == ["0", "18", "20", "77", "77", "77"]
 
 
+def test_arms_that_test_three_parts_are_checked_in_steps_by_pairs_of_them() -> None:
+    """A part that no constructor shows decides what is missing; the other parts are not searched for that."""
+
+    def program(n: int) -> str:
+        arms = " | ".join(f"({i}, _, _) -> x | (_, {i}, b) -> b | (a, _, {i}) -> a" for i in range(n))
+        return f"let f x = match (x, x + 1, x + 2) with {arms} | _ -> 77\n{EACH}"
+
+    small, large = (steps("load", "check", program(n)) for n in (20, 40))
+    assert large < 4 * small, (small, large)
+
+
 NESTED = "let rec f0 (n : int) x = if n = 0 then x else sin (f0 (n - 1) x) * x"
 
 
