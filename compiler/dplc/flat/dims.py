@@ -251,8 +251,21 @@ def fails(arm: f.Block) -> bool:
 
 def names_inside(rhs: f.Rhs) -> set[str]:
     """The names of the variables that a right-hand side and its blocks bind; not what is bound deeper."""
-    bound = [*binders(rhs), *(var for block in blocks(rhs) for bind in block.binds for var in bind.vars)]
-    return {var.name for var in bound}
+    return {var.name for var in binders(rhs)}.union(*map(names_in, blocks(rhs)))
+
+
+def is_outside(atom: f.Atom, rhs: f.Rhs) -> bool:
+    """True if an atom is visible outside a right-hand side, of which it may be a result."""
+    if not isinstance(atom, f.Var):
+        return True
+    return not any(atom.name in names_in(b) for b in blocks(rhs)) and all(v.name != atom.name for v in binders(rhs))
+
+
+@remembered
+def names_in(block: f.Block) -> set[str]:
+    """The names of the variables that a block binds; not what is bound deeper.  A branch may have hundreds of results,
+    each of which asks."""
+    return {var.name for bind in block.binds for var in bind.vars}
 
 
 def inside(dim: Dim | None, names: Container[str]) -> bool:

@@ -10,13 +10,14 @@ from dpl.core.promising import is_repeatable, promising, reads_arguments
 from dpl.node import replace
 from dpl.source import Source
 from dplc.ad.reverse.branch import Branch
-from dplc.flat import affine
+from dplc.flat import affine, interp
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.dims import Dims
 from dplc.flat.places import Inlined
 from dplc.flat.walk import every
 from dplc.passes.closures.set_types import Datas
+from dplc.passes.lower import decision_trees
 from dplc.passes.parallel import common_work
 from dplc.pipeline import Context, compile_from, compile_to
 from dplc.stack import on_large_stack
@@ -182,6 +183,34 @@ def test_deep_branches_run_in_both_engines(dpl, tmp_path, name: str, n: int) -> 
     (tmp_path / "deep.dp").write_text(DEEP[name](n), encoding="utf-8")
     native, interp = (dpl("run", "--engine", engine, "deep.dp", cwd=tmp_path) for engine in ("native", "interp"))
     assert (native.returncode, native.stderr) == (0, "") and native.stdout == interp.stdout
+
+
+EACH = "do List.iter (fun x -> print (f x)) [0; 3; 4; 6; 9; 40]\n"
+ARMS = "({i}, y) when y > {i} -> y * {i} | (a, {i}) when a < 5 -> a"  # tests now one part, now the other
+
+
+def test_arms_that_test_parts_in_turns_are_lowered_to_code_of_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one tree, each leaf of the first part would have all tests of the second."""
+
+    def program(n: int) -> str:
+        arms = " | ".join(ARMS.format(i=i) for i in range(n))
+        return f"let f x = match (x, 9 - x) with {arms} | _ -> 77\n{EACH}"
+
+    small, large = (size(compiled("lower", program(n))) for n in (40, 80))
+    assert large < 2.3 * small, (small, large)
+    monkeypatch.setattr(decision_trees, "LEAVES", (2, 0))
+    assert interp.run(compiled("lower", program(6))).split() == ["0", "18", "20", "77", "77", "77"]
+
+
+def test_arms_that_test_three_parts_are_checked_in_steps_by_pairs_of_them() -> None:
+    """A part that no constructor shows decides what is missing; the other parts are not searched for that."""
+
+    def program(n: int) -> str:
+        arms = " | ".join(f"({i}, _, _) -> x | (_, {i}, b) -> b | (a, _, {i}) -> a" for i in range(n))
+        return f"let f x = match (x, x + 1, x + 2) with {arms} | _ -> 77\n{EACH}"
+
+    small, large = (steps("load", "check", program(n)) for n in (20, 40))
+    assert large < 4 * small, (small, large)
 
 
 NESTED = "let rec f0 (n : int) x = if n = 0 then x else sin (f0 (n - 1) x) * x"

@@ -7,6 +7,10 @@
 The tree is grown on *paths* into the value first: a path is a tuple of steps, an int for a tuple's component,
 `("of", tag)` for a constructor's argument, `("at", i)` for an array's element.  An arm that several leaves reach
 becomes a function unless it is tiny.  No part of the value is tested twice on the way to a leaf.
+
+A tree can be far larger than its match: of arms that test now one part and now another, each leaf of the one has all
+tests of the other.  Then the later half of the arms is a match of its own, an arm for all that the first half leaves
+over (the mixture rule of Wadler 1987), which tests parts again.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from dplc.passes.lower.dissect import payloads_of
 
 ASIDE = ("span", "ty", "inst", "pattern")  # fields that hold no terms
 TINY = 12  # terms; larger arms are not duplicated
+LEAVES = 64, 8  # of a tree at most, and as many more for each arm
 Path = tuple
 
 
@@ -62,6 +67,10 @@ class Test:
 Tree = Leaf | Test | None
 
 
+class TooLarge(Exception):
+    """A tree has more leaves than its match should have."""
+
+
 class Grower:
     """Rows -> tree.  `uses` counts the leaves that reach each arm."""
 
@@ -69,6 +78,11 @@ class Grower:
         self.datas = datas
         self.arms = arms
         self.uses = [0] * len(arms)
+        self.room = LEAVES[0] + LEAVES[1] * len(arms)
+
+    def tree(self) -> Tree:
+        """Raises TooLarge."""
+        return self.grow(self.rows())
 
     def rows(self) -> list[Row]:
         return [row for i, arm in enumerate(self.arms) for row in self.spread(Row({}, {}, i), (), arm.pattern)]
@@ -103,6 +117,9 @@ class Grower:
         first = rows[0]
         if not first.tests:
             self.uses[first.arm] += 1
+            self.room -= 1
+            if self.room < 0 and len(self.arms) > 2:  # an arm and the others are not less
+                raise TooLarge
             guarded = self.arms[first.arm].guard is not None
             return Leaf(first, self.grow(rows[1:]) if guarded else None)
         path, pattern = next(iter(first.tests.items()))
@@ -163,9 +180,21 @@ def opened(datas: Datas, ty: t.Ty, arg: c.Pattern) -> c.Pattern:
 
 
 def lower_match(body: Body, value: Value, arms: tuple[c.Arm, ...], ty: f.Type, whole: bool) -> Value:
+    """The value of the arm that matches.  `ty` is the type of all."""
     grower = Grower(body.up.datas, arms)
-    tree = grower.grow(grower.rows())
+    try:
+        tree = grower.tree()
+    except TooLarge:
+        return lower_match(body, value, in_halves(arms), ty, whole)
     return Emitter(body, arms, grower.uses, ty, whole).emit(tree, {(): value})
+
+
+def in_halves(arms: tuple[c.Arm, ...]) -> tuple[c.Arm, ...]:
+    """The first half of the arms, and one with a match for the others."""
+    name = f"match.{len(arms)}"  # no variable of a program; the value is read where it is bound
+    first, others = arms[: len(arms) // 2], arms[len(arms) // 2 :]
+    span, ty, of = others[0].span, others[0].body.ty, others[0].pattern.ty
+    return *first, c.Arm(span, c.PVar(of, name), None, c.Match(span, ty, c.Var(span, of, name), others))
 
 
 class Emitter:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
-from dplc.flat.dims import names_inside
+from dplc.flat.dims import is_outside
 from dplc.flat.walk import with_blocks
 
 
@@ -59,7 +59,7 @@ def in_all_rows(row: f.Rhs | None, index: int, defs: Mapping[str, f.Rhs]) -> f.A
     match row:
         case f.Op("index", (f.Var(rows), _)) if isinstance(loop := defs.get(rows), f.For | f.While) and loop.collect:
             item = loop.body.results[len(loop.state) + index]
-            return item if isinstance(item, f.Const) or item.name not in names_inside(loop) else None
+            return item if is_outside(item, loop) else None
         case _:
             return None
 

@@ -26,7 +26,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
-from dplc.flat.dims import names_inside
+from dplc.flat.dims import is_outside
 from dplc.flat.inline import Inliner
 from dplc.flat.ops.table import OPS, result_type
 from dplc.flat.types import rank_of
@@ -344,7 +344,7 @@ class _Simplifier:
         ends = [block.results for block in blocks(rhs)]
         for k, var in enumerate(vars_):
             given = {expression_of(end[k]) for end in ends}
-            if len(given) == 1 and self.outside(ends[0][k], rhs):
+            if len(given) == 1 and is_outside(ends[0][k], rhs):
                 self.known[var.name] = ends[0][k]
             elif isinstance(rhs, f.If) and [end[k] for end in ends] == [f.Const(True, f.BOOL), f.Const(False, f.BOOL)]:
                 self.known[var.name] = rhs.cond
@@ -358,10 +358,6 @@ class _Simplifier:
         """True if a condition says whether an atom is null."""
         made = self.defs.get(cond.name) if isinstance(cond, f.Var) else None
         return isinstance(made, f.Op) and made.op == "is_null" and made.args[0] == atom
-
-    def outside(self, atom: f.Atom, rhs: f.Rhs) -> bool:
-        """True if an atom is visible outside a right-hand side."""
-        return not isinstance(atom, f.Var) or atom.name not in names_inside(rhs)
 
     def switch(self, bind: f.Bind, rhs: f.Switch, out: list[f.Bind]) -> None:
         scrutinee = self.atom(rhs.scrutinee)

@@ -5,7 +5,8 @@
 This is Maranget's algorithm on pattern matrices, with all rows at once.  A column that the first row inspects is split
 by constructor; each part keeps the rows that may match it.  An arm is reached if its row comes first in some part; a
 case is missing where no row is left.  The choice of the column keeps ordinary tuples linear; memoising matrices keeps
-awkward ones from growing exponentially.
+awkward ones from growing exponentially.  What no constructor of the column matches comes first: where that misses none,
+no part does, and the other parts are looked at for the arms only that it has not reached.
 """
 
 from __future__ import annotations
@@ -73,37 +74,40 @@ class _Matrix:
     reached: set[int] = field(default_factory=set)
     known: dict[Hashable, Examples | None] = field(default_factory=dict)
 
-    def missing(self, rows: list[_Row], width: int) -> Examples | None:
-        """One value per column such that no row matches; None if there is none.  Records the arms that are reached."""
+    def missing(self, rows: list[_Row], width: int, asked: bool = True) -> Examples | None:
+        """One value per column such that no row matches; None if there is none, or unless it is `asked` for.  Records
+        the arms that are reached."""
         while rows and all(p is _WILD for p in rows[0].patterns):
             self.reached.add(rows[0].arm)
             if not self.guarded[rows[0].arm]:
                 return None
             rows = rows[1:]  # the guard may be false
+        if not asked:
+            rows = rows[: max((i + 1 for i, row in enumerate(rows) if row.arm not in self.reached), default=0)]
         if not rows:
-            return [_ANY] * width
-        key = tuple((row.arm, *map(id, row.patterns)) for row in rows)
+            return [_ANY] * width if asked else None
+        key = (asked, *((row.arm, *map(id, row.patterns)) for row in rows))
         if key not in self.known:
-            self.known[key] = self.split(rows, width)
+            self.known[key] = self.split(rows, width, asked)
         return self.known[key]
 
-    def split(self, rows: list[_Row], width: int) -> Examples | None:
+    def split(self, rows: list[_Row], width: int, asked: bool) -> Examples | None:
         """Splits by the constructors of the first column that the first row inspects."""
         column = next(i for i, p in enumerate(rows[0].patterns) if p is not _WILD)
         rows = [alternative for row in rows for alternative in _alternatives(row, column)]
         shown = next((p for row in rows if (p := row.patterns[column]) is not _WILD), None)
         if shown is None:  # `_ | _`
-            return self.missing(rows, width)
+            return self.missing(rows, width, asked)
         groups, others = _group(rows, column)
         missing = None
+        if (example := self.outside(shown, set(groups))) is not None:
+            found = self.missing(others, width - 1, asked)
+            missing = None if found is None else _put(found, column, example)
+            asked = False  # the rows of a group are these and more
         for members, arity, head in groups.values():  # all groups, to find every reached arm
-            found = self.missing(members, arity + width - 1)
+            found = self.missing(members, arity + width - 1, asked)
             if found is not None and missing is None:
                 missing = _put(found[arity:], column, self.describe(head, found[:arity]))
-        if (example := self.outside(shown, set(groups))) is not None:
-            found = self.missing(others, width - 1)
-            if found is not None:
-                return _put(found, column, example)
         return missing
 
     def outside(self, pattern: Pattern, heads: set) -> _Example | None:
