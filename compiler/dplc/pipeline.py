@@ -127,7 +127,7 @@ STAGES = (
     Stage("inline_fields", FLAT, "tuples in arrays, and data, hold numbers in place of arrays of few elements",
           "dplc.passes.scalar_replacement.inline_fields:inline_fields"),
     Stage("small_arrays", FLAT, "arrays of few elements, known in number, become numbers (scalar replacement)",
-          "dplc.passes.scalar_replacement.small_arrays:small_arrays"),
+          "dplc.pipeline:run_small_arrays", True),
     Stage("chosen_elements", FLAT, "the element that is the least, greatest or at an index found is computed again",
           "dplc.passes.arrays.chosen_elements:chosen_elements"),
     Stage("store_passing", FLAT, "references that derivatives flow through become places in a store",
@@ -229,6 +229,12 @@ def run_cps(mono: Any) -> Any:
     from dplc.passes.control.cps import explicit_control
 
     return explicit_control(mono)
+
+
+def run_small_arrays(program: Any, context: Context) -> Any:
+    from dplc.passes.scalar_replacement.small_arrays import small_arrays
+
+    return small_arrays(program, context.device)
 
 
 def run_store_passing(program: Any) -> Any:

@@ -241,7 +241,7 @@ class Launch:
             machine.launch(f"blocks_{name}", 1, THREADS, [sums, place, self.points])
             place = sums
         if blocks > 1:
-            machine.launch(f"tree_{name}", 1, THREADS, [place, blocks])
+            machine.launch(f"tree_{name}", 1, THREADS, [place, place, blocks, 1])
         return self.read(place, ty, (1,)).items[0]
 
     def read(self, place: int, ty: f.Type, shape: tuple[int, ...]) -> Array:

@@ -378,8 +378,7 @@ class Activation:
                 self.write(name, self.parameter(base, offset + i * size, one.type, threads), threads)
             return
         address = self.where(one.operands[1], threads)
-        if len(names) > 1:
-            self.memory.aligned(address, size * len(names))
+        self.memory.aligned(address, size * len(names))
         for i, name in enumerate(names):
             here = address + np.uint64(i * size)
             self.write(name, self.memory.load(here, one.type, threads, "relaxed" in one.parts), threads)
@@ -402,8 +401,7 @@ class Activation:
                 cell[threads] = self.read(name, threads)
             return
         address = self.where(one.operands[0], threads)
-        if len(names) > 1:
-            self.memory.aligned(address, size * len(names))
+        self.memory.aligned(address, size * len(names))
         for i, name in enumerate(names):
             self.memory.store(address + np.uint64(i * size), self.read(name, threads), one.type, threads)
 

@@ -1,8 +1,8 @@
 """NVIDIA's assembler takes all kernels, for several generations of GPUs; those of some programs keep their registers.
 
-`ptxas` is in the extra `gpu-dev`; without it, these tests are skipped.  `registers.txt` has a line for each kernel of
-`kernels.flat`, parts of programs as the emitter gets them: its function, its geometry, the registers of a thread, and
-the bytes that it spills; `pytest --bless` rewrites it.
+`ptxas` is in the extra `dev`, on Linux; without it, these tests are skipped.  `registers.txt` has a line for each
+kernel of `kernels.flat`, parts of programs as the emitter gets them: its function, its geometry, the registers of a
+thread, and the bytes that it spills; `pytest --bless` rewrites it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,7 +37,7 @@ OTHERS = [path for folder in ("examples", "tests/examples/programs", "tests/agre
 
 
 def assembler() -> Path:
-    for name in ("nvidia.cu13", "nvidia.cuda_nvcc"):
+    for name in ("nvidia.cuda_nvcc", "nvidia.cu13"):
         try:
             found = find_spec(name)
         except ModuleNotFoundError:
@@ -46,7 +47,7 @@ def assembler() -> Path:
                 return path
     if tool := shutil.which("ptxas"):
         return Path(tool)
-    pytest.skip("there is no ptxas (extra gpu-dev)")
+    pytest.skip("there is no ptxas (extra dev; Linux)")
 
 
 def assembled(text: str, sm: int, folder: Path) -> dict[str, tuple[int, int]]:
@@ -59,6 +60,7 @@ def assembled(text: str, sm: int, folder: Path) -> dict[str, tuple[int, int]]:
     return {name: (int(registers), int(spilled)) for name, spilled, registers in USED.findall(run.stderr)}
 
 
+@cache
 def kernels_of(path: Path) -> Kernels:
     """The kernels of a program, without any if it cannot be compiled."""
 

@@ -20,7 +20,7 @@ def test_all_of_them_are_declared() -> None:
     pages = [p.read_text(encoding="utf-8") for p in (ROOT / "lang" / "dpl" / "codes").glob("*.md")]
     named = set(re.findall(r"dpl-lang\[(\w+)\]", "".join([*texts, *pages, (ROOT / "README.md").read_text()])))
     assert named == {"cross", "jupyter", "lsp", "mpi", "plot"}
-    assert named | {"dev", "docs", "gpu-dev"} == set(PROJECT["optional-dependencies"])
+    assert named | {"dev", "docs"} == set(PROJECT["optional-dependencies"])
 
 
 def test_no_more_is_needed_than_was_promised() -> None:

@@ -1,6 +1,6 @@
 """Kernels that complete the sums of other kernels, for each type of numbers.
 
-    tree_T(sums, blocks)              the sums of blocks, added by pairs of neighbours; the result is the first
+    tree_T(sums, results, n, count)   the sums of n blocks of each of some numbers, added by pairs of neighbours
     columns_T(sums, blocks, columns)  the sums of blocks of rows, added in order
     blocks_T(sums, numbers, n)        the sums of blocks of n numbers
     add_T(to, copies, groups, n)      the sum of copies of n numbers, added to `to`
@@ -90,26 +90,33 @@ class _Kernel:
 
 
 def tree(ty: str) -> str:
-    """One block of threads.  Sums of 2s blocks stand where the first of them was."""
-    k = _Kernel("tree", ty, "sums", "n")
-    w = k.w
+    """A block of threads for each number.  Sums of 2s blocks stand where the first of them was."""
+    k = _Kernel("tree", ty, "sums results", "n count")
+    w, bits = k.w, THREADS.bit_length() - 1
+    own = w.let(f"and i64 {k.thread}, {THREADS - 1}")
 
-    def level(state: Values) -> Values:
-        (s,) = state
-        two = w.let(f"shl i64 {s}, 1")
-        beyond = w.let(f"add i64 %n, {w.let(f'sub i64 {s}, 1')}")  # n - s, rounded up to pairs
-        pairs = w.let(f"udiv i64 {beyond}, {two}")
+    def one(number: str) -> None:
+        sums = k.place("%sums", w.mul(number, "%n"))
 
-        def pair(i: str) -> None:
-            left = w.let(f"mul i64 {i}, {two}")
-            total = k.plus(k.load("%sums", left), k.load("%sums", w.add(left, s)))
-            w.store(k.leaf, total, k.place("%sums", left))
+        def level(state: Values) -> Values:
+            (s,) = state
+            two = w.let(f"shl i64 {s}, 1")
+            beyond = w.let(f"add i64 %n, {w.let(f'sub i64 {s}, 1')}")  # n - s, rounded up to pairs
+            pairs = w.let(f"udiv i64 {beyond}, {two}")
 
-        w.strided(k.thread, pairs, k.step, pair)
-        w.do("call void @llvm.nvvm.barrier0()")
-        return [two]
+            def pair(i: str) -> None:
+                left = w.let(f"mul i64 {i}, {two}")
+                total = k.plus(k.load(sums, left), k.load(sums, w.add(left, s)))
+                w.store(k.leaf, total, k.place(sums, left))
 
-    w.loop(("i64",), ["1"], lambda state: w.let(f"icmp slt i64 {state[0]}, %n"), level)
+            w.strided(own, pairs, str(THREADS), pair)
+            w.do("call void @llvm.nvvm.barrier0()")
+            return [two]
+
+        w.loop(("i64",), ["1"], lambda state: w.let(f"icmp slt i64 {state[0]}, %n"), level)
+        k.store_first(own, k.load(sums, "0"), lambda: k.place("%results", number))
+
+    w.strided(w.let(f"lshr i64 {k.thread}, {bits}"), "%count", w.let(f"lshr i64 {k.step}, {bits}"), one)
     return k.text()
 
 

@@ -12,6 +12,7 @@ is no device, too little work, too little memory, or if a point has failed: then
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from dpl.prims.sums import BLOCK
@@ -23,6 +24,7 @@ from dplc.machine.emit.arrays import Array, array_of
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.device import Device
 from dplc.machine.emit.emitter import zeros
+from dplc.machine.emit.launched_sums import Totals
 from dplc.machine.emit.launching import NO_ROOM, Launching, home
 from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.emit.paying import launch_pays
@@ -73,6 +75,7 @@ class _Launch(Launching):
         self.results: list[Callable[[], Values]] = []  # each result of the Par, once the kernels have run
         self.before: list[Callable[[], object]] = []  # what prepares the memory
         self.after: list[Callable[[], object]] = []  # more launches, and copies of numbers to the host
+        self.across: list[Callable[[], object]] = []  # copies of numbers that stay on the device
         self.waits = False  # for numbers
 
     def write(self) -> Values:
@@ -106,6 +109,9 @@ class _Launch(Launching):
             self.length(atom, count)
         adds = [made for made in kernel.outs if made.out.kind == "add" and not made.own]
         self.groups = self.number_of_groups(adds) if kernel.geometry == "groups" else "0"
+        numbers = Counter(made.elem for made in kernel.outs if made.out.kind == "fold" and not made.out.rank)
+        blocks = self.blocks_of(self.points) if numbers else ""
+        self.totals = {ty: Totals(self, ty, blocks, count) for ty, count in numbers.items()}
         for made in kernel.outs:
             match made.out.kind:
                 case "keep":
@@ -124,6 +130,7 @@ class _Launch(Launching):
                     pass  # a kernel has none: whether it was launched says the same
         if kernel.geometry == "groups":
             self.params.append(("i64", self.groups))
+        self.sums()
 
     def argument(self, ty: f.Type, values: Values) -> None:
         if isinstance(ty, f.Tup):
@@ -194,23 +201,30 @@ class _Launch(Launching):
         self.results.append(lambda: array.values)
 
     def sum(self, made: Made) -> None:
-        """A number: the sums of blocks are added as a tree."""
-        w, blocks, ty = self.w, self.blocks_of(self.points), made.elem
-        partial = self.temporary(ty, w.let(f"call i64 @llvm.umax.i64(i64 {blocks}, i64 1)"))
+        """A number: first come the sums of blocks."""
+        ty = made.elem
+        totals = self.totals[ty]
+        partial, at = totals.next()
         if self.kernel.geometry == "groups":
             values = self.temporary(ty, self.points)
             self.params.append(("i64", values))
-            self.later("blocks", ty, w.mul(blocks, "32"), [partial, values, self.points])
+            self.later("blocks", ty, self.w.mul(totals.blocks, "32"), [partial, values, self.points])
         else:
             self.params.append(("i64", partial))
-        self.later("tree", ty, "256", [partial, blocks], unless_one=blocks)
         if made.out.kept:
-            self.result(made, partial, ["1"])
-            return
-        slot = w.slot("[8 x i8]")
-        self.after.append(lambda: w.do(f"call void @rt.fetch_later(ptr {slot}, i64 {partial}, i64 {struct(ty).size})"))
-        self.waits = True
-        self.results.append(lambda: [w.load(leaves(ty)[0], slot)])
+            self.result(made, totals.on_device(at), ["1"], self.across)
+        else:
+            self.waits = True
+            self.results.append(lambda: totals.on_host(at))
+
+    def sums(self) -> None:
+        """What is done with the sums of blocks: they are added as a tree, and those that the host needs are copied."""
+        for totals in self.totals.values():
+            totals.complete()
+        self.after += self.across
+        for ty, totals in self.totals.items():
+            if any(made.out.kind == "fold" and not made.out.kept and made.elem == ty for made in self.kernel.outs):
+                self.after.append(totals.fetch)
 
     def columns(self, made: Made) -> None:
         """Sums of rows: those of blocks of rows are added in order."""
@@ -220,14 +234,14 @@ class _Launch(Launching):
         partial = self.temporary(made.elem, w.mul(w.let(f"call i64 @llvm.umax.i64(i64 {blocks}, i64 1)"), columns))
         self.params.append(("i64", partial))
         self.later("columns", made.elem, columns, [partial, blocks, columns], unless_one=blocks)
-        self.result(made, partial, dims)
+        self.result(made, partial, dims, self.after)
 
-    def result(self, made: Made, partial: str, dims: list[str]) -> None:
+    def result(self, made: Made, partial: str, dims: list[str], moment: list[Callable[[], object]]) -> None:
         """The array of sums that are at a place on the device."""
         array = arrays.new_checked(self.e, made.elem, dims)
         place = self.room_for(array)
         size = self.w.mul(self.w.product(dims), str(array.size))
-        self.after.append(lambda: self.w.do(f"call void @rt.device_across(i64 {place}, i64 {partial}, i64 {size})"))
+        moment.append(lambda: self.w.do(f"call void @rt.device_across(i64 {place}, i64 {partial}, i64 {size})"))
         self.results.append(lambda: array.values)
 
     def add(self, made: Made) -> None:

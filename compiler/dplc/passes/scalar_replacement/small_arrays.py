@@ -13,7 +13,7 @@ matrices are read by elements where they are multiplied by such an array.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
 
@@ -39,6 +39,7 @@ from dplc.flat.walk import (
 from dplc.passes.scalar_replacement.added_literals import added_literals
 from dplc.passes.scalar_replacement.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
 from dplc.passes.scalar_replacement.few_extrema import few_extrema
+from dplc.passes.scalar_replacement.large_work import called_in_points, large_work
 from dplc.passes.scalar_replacement.needed_elements import needed_elements
 from dplc.passes.scalar_replacement.unroll import unrolled
 from dplc.passes.simplify.hoist_dims import dims_read, hoist_dims
@@ -50,10 +51,23 @@ FEWER = 4  # elements that are read from memory where nothing else would tell to
 FACTOR = 128  # elements, at most, of a matrix that are read for its product with a vector of few
 
 
-def small_arrays(program: f.Program) -> f.Program:
+Aside = Callable[[f.Block, Dims], bool]  # whether arrays of few elements stay what they are in a block
+
+
+def small_arrays(program: f.Program, device: bool = False) -> f.Program:
+    """The program with numbers in place of these arrays; with a `device`, not where it does the other work."""
     known, supply = known_sizes(program), supply_for(program)
-    fns = {name: without_small(fn, known, supply, program) for name, fn in program.fns.items()}
+    aside = large_work(program, known.dims) if device else nowhere
+    points = called_in_points(program) if device else set(program.fns)
+    fns = {
+        name: without_small(fn, known, supply, program, nowhere if name in points else aside)
+        for name, fn in program.fns.items()
+    }
     return replace(program, fns=fns)
+
+
+def nowhere(block: f.Block, dims: Dims) -> bool:
+    return False
 
 
 def again(program: f.Program) -> f.Program:
@@ -85,20 +99,23 @@ def reads_directions(fn: f.Fn) -> bool:
     return False
 
 
-def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Program) -> f.Fn:
+def without_small(
+    fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Program, aside: Aside = nowhere
+) -> f.Fn:
     dims, given = known.dims(fn), fn
     if any(isinstance(dims.of(array, k), f.Const) for _, array, k in dims_read(fn.body)):
         fn = simplified(hoist_dims(fn, supply, dims), supply, program)
     if not any(shape_of(dims, var) for var in bound(given)):
         return fn
     is_main = fn.name == program.main
-    if (straight := unrolled(fn, supply, is_main)) is not fn:
-        fn = simplified(straight, supply, program)
     now = dims if fn is given else known.dims(fn)
+    if (straight := unrolled(fn, supply, is_main, lambda block: aside(block, now))) is not fn:
+        fn = simplified(straight, supply, program)
+        now = known.dims(fn)
     if (plain := few_extrema(fn, lambda array: length_of(now, array), supply)) is not fn:
         fn = simplified(plain, supply, program)
         now = known.dims(fn)
-    wants = Wants(now, is_main)
+    wants = Wants(now, is_main, aside)
     wants.function(fn)
     if wants.opened:
         fn = simplified(_Splitter(wants, supply).function(fn), supply, program)
@@ -140,8 +157,10 @@ class Wants:
 
     dims: Dims
     is_main: bool
+    aside: Aside
     factors: dict[str, Shape] = field(default_factory=dict)
     builds: int = 0  # comprehensions around, one in the other
+    points: int = 0  # the same, with loops in between
     opened: set[str] = field(default_factory=set)
     whole: set[str] = field(default_factory=set)
     split: set[str] = field(default_factory=set)
@@ -163,7 +182,7 @@ class Wants:
         return self.factors.get(var.name) or self.shape(var)
 
     def function(self, fn: f.Fn) -> None:
-        self.block(fn.body, inner=not self.is_main)
+        self.block(fn.body, inner=not self.is_main and not self.aside(fn.body, self.dims))
         self.whole.update(names(fn.body.results))
         waiting = self.joined
         while True:
@@ -199,21 +218,23 @@ class Wants:
                     self.free.update(var.name for var in bind.vars)
                     self.whole.update(names(atoms(bind.rhs)))
                 case f.For() | f.While() as loop:
-                    self.loop(loop, bind)
+                    self.loop(loop, bind, self.points > 0 or not self.aside(loop.body, self.dims))
                 case rhs:
                     self.whole.update(names(atoms(rhs)))
                     self.builds += isinstance(rhs, f.Build)
+                    self.points += isinstance(rhs, f.Build)
                     for body in blocks(rhs):
                         self.block(body, inner=True)
                         self.whole.update(names(body.results))
                     self.builds -= isinstance(rhs, f.Build)
+                    self.points -= isinstance(rhs, f.Build)
 
-    def loop(self, loop: f.For | f.While, bind: f.Bind) -> None:
+    def loop(self, loop: f.For | f.While, bind: f.Bind, inner: bool) -> None:
         width = len(loop.state)
         self.free.update(var.name for var in (*loop.state, *bind.vars))
         builds, self.builds = self.builds, 0
         for body in blocks(loop):
-            self.block(body, inner=True)
+            self.block(body, inner)
         self.builds = builds
         self.whole.update(names(loop.body.results[width:]))
         for parts in zip(loop.state, bind.vars, loop.inits, loop.body.results):

@@ -7,7 +7,7 @@ A loop is unrolled if its body reads or updates arrays: that is then done at con
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dpl.node import replace
 
@@ -22,24 +22,25 @@ LARGEST = 96  # bindings that one loop becomes
 MOST = 512  # bindings that all loops of a function become
 
 
-def unrolled(fn: f.Fn, supply: f.Supply, is_main: bool) -> f.Fn:
-    """The function; the same object if it has no such loops."""
-    work = _Unroller(supply)
-    body = work.block(fn.body, inner=not is_main)
+def unrolled(fn: f.Fn, supply: f.Supply, is_main: bool, aside: Callable[[f.Block], bool]) -> f.Fn:
+    """The function; the same object if it has no such loops.  Blocks `aside` keep them, but not inside of
+    comprehensions."""
+    work = _Unroller(supply, aside)
+    body = work.block(fn.body, inner=not is_main and not aside(fn.body))
     return replace(fn, body=body) if work.made else fn
 
 
 class _Unroller:
     """One function; `made` counts the bindings that loops became."""
 
-    def __init__(self, supply: f.Supply) -> None:
-        self.supply = supply
+    def __init__(self, supply: f.Supply, aside: Callable[[f.Block], bool]) -> None:
+        self.supply, self.aside = supply, aside
         self.made = 0
 
     def block(self, block: f.Block, inner: bool) -> f.Block:
         binds: list[f.Bind] = []
         for bind in block.binds:
-            deeper = inner or isinstance(bind.rhs, f.For | f.While | f.Build)
+            deeper = inner or self.opens(bind.rhs)
             rhs = with_blocks(bind.rhs, lambda b, deeper=deeper: self.block(b, deeper))
             bind = with_rhs(bind, rhs)
             if inner and isinstance(rhs, f.Build | f.For) and self.fits(rhs):
@@ -49,6 +50,10 @@ class _Unroller:
             else:
                 binds.append(bind)
         return with_binds(block, binds)
+
+    def opens(self, rhs: f.Rhs) -> bool:
+        """True if what is inside is done often."""
+        return isinstance(rhs, f.Build) or (isinstance(rhs, f.For | f.While) and not self.aside(rhs.body))
 
     def fits(self, loop: f.Build | f.For) -> bool:
         """True if a loop has few steps, and little becomes of it."""
