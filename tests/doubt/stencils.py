@@ -220,6 +220,22 @@ def eliminated(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def padded(h: Hole) -> str:
+    """Windows over a row or a field, which reach beyond its ends: what is outside is left out, or is a number."""
+    n, m, steps = h.one(2, 5, 9), h.one(2, 3, 9), h.one(1, 1, 2)
+    (count, few), _ = sized(h, n, m)
+    of, x, w, i, k, q = (h.fresh(stem) for stem in ("g", "x", "w", "i", "k", "q"))
+    inside = h.one(f"{q} >= 0 && {q} < {count}", f"{q} < {count} && not (0 > {q})", f"{q} > 0 && {q} < {count} - 1")
+    term = h.one(f"{x}[{q}] * {w}[{k}]", f"({x}[{q}] - {x}[{i}]) * {w}[{k}]", f"sin {x}[{q}] * {w}[{k}] ** 2",
+                 f"{x}[{q}] * {w}[{k}] * {h.apart(FLOAT, (k, INT))}")  # fmt: skip
+    other = h.one("0.0", "0.0", "0.3", f"{w}[{k}]")
+    total = f"sum [for {k} < {few} -> let {q} = {steps} * {i} + {k} - {m // 2} in if {inside} then {term} else {other}]"
+    point = h.one(total, f"relu ({total} - 0.1)", f"tanh ({total}) * {h.apart(FLOAT, (i, INT))}")
+    head = f"let {of} ({x} : float[{count}]) ({w} : float[{few}]) = sum [for {i} < {count} -> {point}] in"
+    return f"{head} {of} {h(array(FLOAT, n))} {h(array(FLOAT, m))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def lagged(h: Hole) -> str:
     """Products of a series and the same some steps later, by places or by parts: how far apart is known as it runs."""
     n, more = h.one(5, 11, 19), h.writer.below(3)

@@ -23,8 +23,9 @@ from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine
 from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.copy import Copier
-from dplc.flat.walk import bound_inside, names, rhs_mentions
+from dplc.flat.walk import bound_inside, every, names, rhs_mentions
 from dplc.narrow import expect_type
+from dplc.passes.inversion.conditional import unconditional
 from dplc.passes.inversion.fission import is_cheap
 from dplc.passes.inversion.own_additions import handed_down, kept_at_own
 from dplc.passes.inversion.scattered import MOST, Loop, Unfit, together
@@ -41,6 +42,10 @@ def interchanged(
     """The numbers of the accumulators of a nest that are added to in other nests, and these.  Accumulators of a nest
     around this one are `shared`."""
     ones: list[_Interchange] = []
+    try:
+        par = unconditional(par, affine, supply)
+    except Unfit:
+        return set(), []
     for k, var in enumerate(bind.vars):
         try:
             ones.append(_Interchange(par, k, affine, var))
@@ -115,11 +120,10 @@ class _Interchange:
     def check(self, told: set[str]) -> None:
         """What is done more often than before must be cheap, and nothing may fail: neither what moves nor what goes."""
         again = [step.bind.rhs for step in self.needed if not told <= step.around]
-        if len(again) > MOST or not all(map(is_cheap, again)):
+        if len(again) > MOST or not all(map(may_repeat, again)):
             raise Unfit
-        for step in self.needed:
-            rhs = step.bind.rhs
-            if isinstance(rhs, f.Op) and (rhs.attr("unchecked") == HERE or self.is_across(rhs, told)):
+        for bind in every(f.Block(tuple([step.bind for step in self.needed]), ())):
+            if isinstance(op := bind.rhs, f.Op) and (op.attr("unchecked") == HERE or self.is_across(op, told)):
                 raise Unfit
         if not all(droppable(step.bind.rhs) for step in self.steps):
             raise Unfit
@@ -150,8 +154,9 @@ class _Interchange:
         ones = [self, *others]
         levels = self.levels({step.bind.vars[0].name for one in ones for step in one.needed})
         ops = [op for one in ones for op in one.ops]
-        sums = self.sums(levels[1:], self.summed, tuple([f.Const(0.0, op.args[1].ty) for op in ops]), ops, supply)
-        totals, body, accs = iter(sums.vars), [*levels[0], sums], list[f.Atom]()
+        zeros = tuple([f.Const(0.0, op.args[1].ty) for op in ops])
+        sums, found = self.sums(levels[1:], self.summed, zeros, ops, supply)
+        totals, body, accs = iter(found), [*levels[0], *sums], list[f.Atom]()
         for one in ones:
             acc = one.out.acc
             assert acc is not None
@@ -180,29 +185,31 @@ class _Interchange:
     def sums(
         self, levels: list[list[f.Bind]], loops: list[Loop], starts: tuple[f.Atom, ...], ops: list[f.Op],
         supply: f.Supply,
-    ) -> f.Bind:  # fmt: skip
-        """Loops that sum what operations add, with what is in each of them; a fold of what lies side by side."""
+    ) -> tuple[list[f.Bind], tuple[f.Var, ...]]:  # fmt: skip
+        """Loops that sum what operations add, with what is in each of them, and the sums; what lies side by side is
+        summed by a fold."""
 
         def fresh() -> tuple[f.Var, ...]:
             return tuple([f.Var(supply.fresh("sum"), start.ty) for start in starts])
 
+        def added(before: tuple[f.Atom, ...], values: Sequence[f.Atom]) -> tuple[list[f.Bind], tuple[f.Var, ...]]:
+            after, pairs = fresh(), zip(before, values, strict=True)
+            return [f.Bind((x,), f.Op("acc_add", pair)) for x, pair in zip(after, pairs, strict=True)], after
+
         (level, *inner), (loop, *others), state = levels, loops, fresh()
-        if len(self.summed) == 1 and self.lies_along(level, loop):
-            values = tuple([op.args[1] for op in ops])
-            fold = f.Par(((loop.index, loop.count),), f.Block(tuple(level), values), (f.Out("fold"),) * len(ops))
-            return f.Bind(fresh(), fold)
-        if others:
-            last = self.sums(inner, others, state, ops, supply)
-            block = f.Block((*level, last), last.vars)
-        else:
-            values = tuple([op.args[1] for op in ops])
-            if len(self.summed) == 1 and in_rows(level, loop):
-                outs = (f.Out("fold"),) * len(values)
-                return f.Bind(fresh(), f.Par(((loop.index, loop.count),), f.Block(tuple(level), values), outs))
-            after, added = fresh(), zip(state, values, strict=True)
-            adds = [f.Bind((var,), f.Op("acc_add", pair)) for var, pair in zip(after, added, strict=True)]
-            block = f.Block((*level, *adds), after)
-        return f.Bind(fresh(), f.For(loop.index, loop.count, state, starts, block))
+        alone, values = len(self.summed) == 1, tuple([op.args[1] for op in ops])
+        along = in_rows(level, loop) or self.reads_in_branches(level, loop) or (alone and self.lies_along(level, loop))
+        if not others and along:
+            points = f.Block(tuple(level), values)
+            fold = f.Bind(fresh(), f.Par(((loop.index, loop.count),), points, (f.Out("fold"),) * len(ops)))
+            if alone:
+                return [fold], fold.vars
+            adds, after = added(starts, fold.vars)
+            return [fold, *adds], after
+        steps, after = self.sums(inner, others, state, ops, supply) if others else added(state, values)
+        block = f.Block((*level, *steps), after)
+        made = f.Bind(fresh(), f.For(loop.index, loop.count, state, starts, block))
+        return [made], made.vars
 
     def lies_along(self, level: Sequence[f.Bind], loop: Loop) -> bool:
         """True if the steps of a loop read numbers that lie side by side, and places do not: then lanes are steps."""
@@ -213,6 +220,15 @@ class _Interchange:
                 return False
             found = found or any(not places.isdisjoint(at) for at in before)
         return found and all(isinstance(bind.rhs, f.Op) for bind in level)
+
+    def reads_in_branches(self, level: Sequence[f.Bind], loop: Loop) -> bool:
+        """True if steps read under conditions what lies side by side: vectors have masks for that, lanes have none."""
+        own = loop.index.name
+        found = [bind.rhs for branch in level if isinstance(branch.rhs, f.If)
+                 for arm in (branch.rhs.then, branch.rhs.else_) for bind in every(arm)]  # fmt: skip
+        reads = [[self.affine.sum(at) for at in op.args[1:]] for op in found
+                 if isinstance(op, f.Op) and op.op == "index"]  # fmt: skip
+        return bool(reads) and all(last.get(own) == 1 for *_, last in reads)
 
     def where_summed(self, ones: list[_Interchange], nest: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
         """The nest where the sums have points."""
@@ -247,11 +263,19 @@ def composed(levels: Iterable[tuple[f.Par, Iterable[int]]]) -> list[Step]:
     return steps
 
 
+def may_repeat(rhs: f.Rhs) -> bool:
+    """True for what is cheap to compute again, under a condition too."""
+    if isinstance(rhs, f.If):
+        return all(may_repeat(bind.rhs) for arm in (rhs.then, rhs.else_) for bind in arm.binds)
+    return is_cheap(rhs)
+
+
 def in_rows(binds: list[f.Bind], loop: Loop) -> bool:
     """True if a loop reads along the rows of an array: its sums are those of vectors, in blocks.  What is left of a row
     is summed one by one, which takes too long if that is much of the row."""
     known = loop.count.value if isinstance(loop.count, f.Const) else LONG
     if isinstance(known, int) and known < LONG and known % LANES >= LANES // 2:
         return False
-    reads = [bind.rhs for bind in binds if isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"]
+    inside = every(f.Block(tuple(binds), ()))
+    reads = [bind.rhs for bind in inside if isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"]
     return any(len(op.args) > 2 and op.args[-1] == loop.index for op in reads)

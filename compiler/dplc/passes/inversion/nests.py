@@ -20,6 +20,8 @@ def with_nests(
         if not bind.vars and droppable(bind.rhs):
             continue
         affine.define(bind)
+        for index, count in bind.rhs.space if isinstance(bind.rhs, f.Par) else ():
+            affine.loop(index, count)
         made = found(bind, bind.rhs) if isinstance(bind.rhs, f.Par | f.For) else None
         if made is None:
             made = [with_inner(bind, lambda inner: with_nests(inner, affine, found))]

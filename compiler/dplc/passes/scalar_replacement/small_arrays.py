@@ -13,6 +13,7 @@ matrices are read by elements where they are multiplied by such an array.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
@@ -167,6 +168,8 @@ class Wants:
     applied: set[int] = field(default_factory=set)
     varying: set[str] = field(default_factory=set)  # read or updated at an index that is not a constant
     free: set[str] = field(default_factory=set)
+    looped: set[str] = field(default_factory=set)  # made by loops, and used once
+    uses: Counter[str] = field(default_factory=Counter)
     joined: list[Joined] = field(default_factory=list)
 
     def shape(self, atom: f.Atom) -> Shape | None:
@@ -182,6 +185,7 @@ class Wants:
         return self.factors.get(var.name) or self.shape(var)
 
     def function(self, fn: f.Fn) -> None:
+        self.uses.update(mentions(fn.body))
         self.block(fn.body, inner=not self.is_main and not self.aside(fn.body, self.dims))
         self.whole.update(names(fn.body.results))
         waiting = self.joined
@@ -221,6 +225,8 @@ class Wants:
                     self.loop(loop, bind, self.points > 0 or not self.aside(loop.body, self.dims))
                 case rhs:
                     self.whole.update(names(atoms(rhs)))
+                    if isinstance(rhs, f.Build):
+                        self.looped.update(var.name for var in bind.vars if self.uses[var.name] == 1)
                     self.builds += isinstance(rhs, f.Build)
                     self.points += isinstance(rhs, f.Build)
                     for body in blocks(rhs):
@@ -278,6 +284,8 @@ class Wants:
         args = [a for a in op.args if isinstance(a.ty, f.Arr)]
         if not (args or op.op in ("array", "fill")) or not all(map(self.shape, args)):
             return False
+        if op.op == "sum" and not self.looped.isdisjoint(names(args)):
+            return False  # the loop adds up what it computes
         if args and self.free.isdisjoint(names(args)):  # all are in memory
             if op.op == "index" or (op.op != "slice" and any(prod(self.shape(a) or ()) > FEWER for a in args)):
                 return False
