@@ -144,14 +144,18 @@ class Runner:
             row.notes = next(filter(None, (gpu[1], "" if cpu[0] else f"CPU: {cpu[1]}")), "")
             if gpu[0] and cpu[0]:
                 row.agrees += f"; {agreement(cpu, gpu)}"
-            row.jax = self.beside(row)
+            row.jax, told = self.beside(row)
+            row.notes = "; ".join(filter(None, (row.notes, told)))
 
-    def beside(self, row: Row) -> float:
-        """JAX's milliseconds; 0 if it cannot do the program."""
+    def beside(self, row: Row) -> tuple[float, str]:
+        """JAX's milliseconds; 0, and why, if it cannot do the program."""
         script = str(HERE / "gpu" / "beside_jax.py")
         command = [sys.executable, script, row.name, row.mode, str(row.large), str(self.rounds)]
-        out, _ = output(command, self.limit, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
-        return float(out) if out.strip() else 0.0
+        out, told = output(command, self.limit, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+        try:
+            return float(out.split()[-1]), ""
+        except (IndexError, ValueError):
+            return 0.0, f"JAX: {(told or out or 'no output').splitlines()[-1][:100]}"
 
     def kernels(self, row: Row) -> str:
         """The times of a program's kernels and copies in two repetitions."""
@@ -217,7 +221,10 @@ def device() -> Iterator[tuple[dict[str, str], bool]]:
     if has_gpu():
         yield {}, "DPL_STAND_IN" not in os.environ
         return
-    sys.path.insert(0, str(HERE.parent / "tests" / "device"))
+    tests = HERE.parent / "tests" / "device"
+    if not tests.exists():
+        sys.exit("there is no GPU: its driver's library `libcuda.so.1` was not found, or finds none")
+    sys.path.insert(0, str(tests))
     from stand_in import Server
 
     with tempfile.TemporaryDirectory() as folder:
@@ -238,7 +245,10 @@ def run(folder: Path, names: list[str], rounds: int, limit: float) -> list[Row]:
         runner = Runner(folder, variables, real, rounds, limit)
         for row in rows:
             print(f"{row.name}, {row.mode} ...", file=sys.stderr, flush=True)
-            runner.fill(row)
+            try:
+                runner.fill(row)
+            except Exception as error:  # a program that prints something else: the others are still to come
+                row.agrees = f"NO: {type(error).__name__}: {error}"
             (folder / "table.md").write_text(table(rows), encoding="utf-8")
             if real:
                 with (folder / "kernels.txt").open("a", encoding="utf-8") as file:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
 
 import on_gpu
 import pytest
@@ -99,6 +104,30 @@ def test_all_that_is_prepared(executable: Path, tmp_path: Path) -> None:
     assert made.returncode == 1 and made.stdout == report
     assert "* 1 are right" in report and "No such file" in report
     assert "WRONG: a sum" in report and "## All programs" in report
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """`benchmarks/gpu.py`, as on a machine with a GPU."""
+    spec = importlib.util.spec_from_file_location("gpu", ROOT / "benchmarks" / "gpu.py")
+    assert spec and spec.loader
+    made = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "gpu", made)
+    spec.loader.exec_module(made)
+    monkeypatch.setattr(made, "device", lambda: nullcontext(({}, True)))
+    return made
+
+
+def test_a_row_of_the_table_says_what_is_wrong(gpu: ModuleType, tmp_path: Path) -> None:
+    """A program that prints no numbers, and one that is missing, as JAX is; the other rows are there."""
+    (tmp_path / "rows.json").write_text(json.dumps([asdict(gpu.ROWS[0]), asdict(gpu.ROWS[-1])]), encoding="utf-8")
+    (tmp_path / "bin").mkdir()
+    odd = tmp_path / "bin" / gpu.ROWS[0].name
+    odd.write_text("#!/bin/sh\necho no numbers\n", encoding="utf-8")
+    odd.chmod(0o755)
+    first, last = gpu.run(tmp_path, [], 1, 20.0)
+    assert first.agrees.startswith("NO: ValueError") and "No such file" in last.agrees and "JAX: " in last.notes
+    assert (tmp_path / "table.md").read_text(encoding="utf-8").count("NO: ") == 2
 
 
 def test_what_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:

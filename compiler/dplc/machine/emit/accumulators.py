@@ -56,6 +56,9 @@ def _add(e: Emitter, a: Array, b: Array, site: str) -> Values:
 
     def sum_() -> Values:
         arrays.check_shape(e, a.dims, b.dims, site)
+        if e.unit.device is not None:
+            for x in (a, b):
+                w.do(f"call void @rt.device_home(ptr {x.owner})")
         return w.choose(
             e.unique(a.owner),
             types,

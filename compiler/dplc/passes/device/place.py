@@ -99,6 +99,8 @@ class _Places:
                     return rhs, []
                 if may_be_launched(rhs):
                     return rhs, [points]
+                if rhs.op == "acc_add":  # it may be the second one
+                    return rhs, [all(is_home(x, home) for x in args)]
                 return rhs, [looks(rhs) or any(is_home(x, home) for x in args[:1])]
             case f.TupGet(tup):
                 return rhs, [is_home(tup, home)]
@@ -171,8 +173,8 @@ def variables(par: f.Par) -> Iterator[f.Var]:
 
 def looks(op: f.Op) -> bool:
     """True if an operation looks at elements: not for views and lengths, which cost nothing, and not for zeros in place
-    of null."""
-    if op.op == "acc_zeros":
+    of null, or for a sum of which one part may be null, which asks by itself where it adds."""
+    if op.op in ("acc_zeros", "acc_add"):
         return False
     if op.op == "index":
         return rank_of(op.args[0].ty) == len(op.args) - 1
