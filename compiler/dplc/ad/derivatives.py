@@ -31,6 +31,7 @@ from dplc.ad.tangents.shape_check import has_form
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros
 from dplc.ad.tangents.types import Series, Tangents
 from dplc.flat import term as f
+from dplc.flat.call_graph import groups
 from dplc.flat.known_sizes import known_sizes
 from dplc.flat.retype import Retype
 from dplc.flat.walk import every
@@ -88,8 +89,10 @@ class Derivatives(ABC):
         self.sizes = known_sizes(program)
         self.sites = {ad.site: ad for fn in program.fns.values() for ad in sites(fn) if ad.mode in ("vjp", "pullback")}
         self._given = set(program.fns)
-        self.roots = {ad.fn for ad in self.sites.values()}
-        self.updated = frozenset(updated(program, self.roots))
+        given = {ad.fn for ad in self.sites.values()}
+        number, recursive = groups(program)
+        self.roots = {fn for fn in given if number[fn] not in recursive}  # these are called once
+        self.updated = frozenset(updated(program, given))
         self.costs = Costs(self.written)
         self.retype = Retype(self.residual_of)
         self.tangents = Tangents(program.datas, self.retype.type)

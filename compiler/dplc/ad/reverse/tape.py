@@ -258,17 +258,17 @@ class Reverse:
         return tape is not None and tape is not home
 
     def as_long(self, tape: Tape, home: Tape, array: f.Var) -> bool:
-        """True if a loop from `tape` outwards to `home` has as many steps as the array has elements; or, as far as is
-        known, all of these loops."""
+        """True if loops from `tape` outwards to `home` have as many steps as the array has elements; where lengths
+        are not known, all of these loops."""
         lengths = [self.length(self.sizes.of(array, k)) for k in range(rank_of(array.ty))]
-        long = 0
+        unknown = [length for length in lengths if not isinstance(length, f.Const)]
+        alike = long = 0
         inner: Tape | None = tape
         while inner is not None and inner is not home:
-            if inner.runs is not Runs.ONCE and self.length(inner.count) in lengths:
-                return True
+            alike += inner.runs is not Runs.ONCE and self.length(inner.count) in lengths
             long += inner.runs is Runs.POINTS and not isinstance(inner.count, f.Const)
             inner = inner.around
-        return long >= len(lengths)
+        return (alike > 0 and alike >= len(unknown)) or long >= len(lengths)
 
     def length_is(self, array: f.Atom, k: int, count: f.Atom) -> bool:
         """True if a dimension is known to be a number."""

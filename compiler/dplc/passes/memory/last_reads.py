@@ -8,7 +8,8 @@ their one owner, and frees them while it reads them.
       d = f.bwd(r, c)                       d = f.bwd(r, c)
       yield d                               yield d, rest
 
-With two owners, the counts of all records that the first one refers to would be increased, and decreased later.
+Points that only add to arrays are such a loop.  With two owners, the counts of all records that the first one refers to
+would be increased, and decreased later.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.walk import blocks, bound_inside, every, rhs_mentions, supply_for, with_binds, with_body, with_inner
+from dplc.narrow import expect_type
 from dplc.passes.memory.borrow import residual
 from dplc.passes.recursion.tail_calls import blank
 
@@ -41,12 +43,25 @@ def _block(block: f.Block, given: Iterable[str], supply: f.Supply) -> f.Block:
     here = {*given, *(var.name for bind in binds for var in bind.vars)}
     made = []
     for bind in binds:
-        if isinstance(bind.rhs, f.For):
-            for at, array in _read_once(bind.rhs):
+        if (loop := _in_order(bind.rhs)) is not None:
+            for at, array in _read_once(loop):
                 if array.name in here and uses[array.name] == 1:
-                    bind = _taking(bind, at, array, supply)
+                    bind = _taking(f.Bind(bind.vars, loop), at, array, supply)
+                    loop = expect_type(f.For, bind.rhs)
         made.append(bind)
     return with_binds(block, made)
+
+
+def _in_order(rhs: f.Rhs) -> f.For | None:
+    """A loop, or points that only add to arrays, as a loop."""
+    match rhs:
+        case f.For():
+            return rhs
+        case f.Par(((index, count),), body, outs, _, False) if outs and all(out.acc for out in outs):
+            accs, targets = zip(*[(out.acc, out.target) for out in outs], strict=True)
+            return f.For(index, count, accs, targets, body)
+        case _:
+            return None
 
 
 def _read_once(loop: f.For) -> list[tuple[f.Var, f.Var]]:
@@ -80,8 +95,7 @@ def _parts(ty: f.Type) -> list[f.Type]:
 
 def _taking(bind: f.Bind, element: f.Var, array: f.Var, supply: f.Supply) -> f.Bind:
     """The loop whose state is also what is left in the array."""
-    loop = bind.rhs
-    assert isinstance(loop, f.For)
+    loop = expect_type(f.For, bind.rhs)
     width = len(loop.state)
     left, rest, after = (f.Var(supply.fresh("left"), array.ty) for _ in range(3))
     binds = list[f.Bind]()
