@@ -211,3 +211,27 @@ def held_array(h: Hole) -> str:
     body = f"if {i[0]} <= 0 then {go} None else {rest} {x} * {after} + {xs[0]}[{(n - 1)}]"
     arms = f"match {w} with None -> {h()} | Some ({xs[0]}, {i[0]}) -> {body}"
     return f"let rec {go} ({w} : ({xs[1]} * int) option) = {arms} in {go} (Some ({h(xs[1])}, {h.count()}))"
+
+
+@rule(3, lambda h: h.ty == FLOAT)
+def shared_array(h: Hole) -> str:
+    """One array that elements of an array hold, or references, some of which then hold what another one did."""
+    n, m = h.writer.below(3) + 1, h.writer.below(3) + 2
+    xs, ys, s = h.named("xs", array(FLOAT, n)), h.named("ys", array(FLOAT, n)), h.named("s", FLOAT)
+    rows, i, k, r = h.fresh("rows"), h.fresh("i"), h.fresh("k"), h.fresh("r")
+    begin, start, read = f"let {xs[0]} = {h(xs[1])} in let {rows} =", h(), h.apart(FLOAT, s, ys)
+    new = h.apart(ys[1], ys) if h.often(50) else ys[0]
+    match h.writer.below(3):
+        case 0:
+            moved = f"let ({ys[0]}, {k}) = {rows}[{i} + 1] in ({new}, {k})"
+            steps = f"loop {rows} = {rows} for {i} < {m - 1} do {{ {rows} with [{i}] = ({moved}) }}"
+            changed = f"let {rows} = {steps} in" if h.often(50) else ""
+            total = f"loop {s[0]} = {start} for {i} < {m} do let ({ys[0]}, {k}) = {rows}[{i}] in {read} * float {k}"
+            return f"{begin} [for {i} < {m} -> ({xs[0]}, {i})] in {changed} {total}"
+        case 1:
+            steps = f"{rows}[{i}] := (let {ys[0]} = !({rows}[{i} + 1]) in {new})"
+            total = f"loop {s[0]} = {start} for {i} < {m} do let {ys[0]} = !({rows}[{i}]) in {read}"
+            return f"{begin} [for _ < {m} -> ref {xs[0]}] in (loop () = () for {i} < {m - 1} do {steps}); ({total})"
+    steps = f"List.iter (fun ({r}, {k}) -> if {k} = 1 then {r} := (let {ys[0]} = !{r} in {new}) else ()) {rows}"
+    total = f"List.fold (fun {s[0]} ({r}, {k}) -> let {ys[0]} = !{r} in {read} + {ys[0]}[{k} % {n}]) {start} {rows}"
+    return f"{begin} List.init {m} (fun {i} -> (ref {xs[0]}, {i})) in {steps}; {total}"
