@@ -235,12 +235,13 @@ class Conversions:
         case = f.Case(tag, var, f.Block((), (var,)))
         return b.bind((payload,), f.Switch(tan, (case,), self.misfit(b, tan.ty.name, payload)))[0]
 
-    def misfit(self, b: Builder, data: str, ty: f.Type) -> f.Block | None:
-        """The case where a tangent made by the user has another constructor than its primal: a run-time error."""
+    def misfit(self, b: Builder, data: str, ty: f.Type, what: str = "the tangent does not fit") -> f.Block | None:
+        """The case where a tangent made by the user has another constructor than its primal: a run-time error, which
+        begins with `what`."""
         if len(self.program.datas[data].payloads) == 1:
             return None
         inner = b.inner()
-        message = f.Const("the tangent does not fit: it has another constructor than the value", f.STR)
+        message = f.Const(f"{what}: different constructors; lists of different lengths have them too", f.STR)
         return inner.block(*inner.bind((ty,), f.Op("fail", (message,), (("code", "R0503"),))))
 
     def shut(self, b: Builder, tan: f.Data, tag: int, ty: f.Type, leaves: Sequence[f.Atom | None]) -> f.Var:

@@ -65,7 +65,7 @@ def inside_data(convert: Conversions, b: Builder, given: f.Var, like: f.Var, rol
         p, q = (None if payload is None else b.fresh(hint, payload) for hint in "pq")
         if p is not None and q is not None:
             check(convert, inner, q, p, role)
-        other = convert.misfit(b, name, f.UNIT)
+        other = convert.misfit(b, name, f.UNIT, MISFITS[role])
         done = outer.bind((f.UNIT,), f.Switch(given, (f.Case(tag, q, inner.block(UNIT)),), other))
         return f.Case(tag, p, outer.block(*done))
 

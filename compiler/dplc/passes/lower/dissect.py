@@ -16,6 +16,8 @@ from dplc.flat.types import rank_of
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 
+MISFIT = "the two values do not have one form"
+
 Argument = tuple[t.Ty, Value] | None  # a constructor's argument: its type and value
 
 
@@ -60,7 +62,8 @@ def same_constructor(
 
 
 def other_constructor(body: Body, result: f.Type, span: Span = NOWHERE) -> Callable[[], Value]:
-    return lambda: body.fail("different constructors; lists of different lengths have them too", result, span, "R0503")
+    message = f"{MISFIT}: different constructors; lists of different lengths have them too"
+    return lambda: body.fail(message, result, span, "R0503")
 
 
 def tag_of(body: Body, ty: t.Con, data: Value) -> f.Atom:

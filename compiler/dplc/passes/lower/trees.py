@@ -24,6 +24,7 @@ from dplc.flat.types import elem_of, rank_of
 from dplc.narrow import a_type, expect_type
 from dplc.passes.lower.body import Body, Lowering
 from dplc.passes.lower.dissect import (
+    MISFIT,
     Argument,
     by_constructor,
     elements_at,
@@ -143,7 +144,7 @@ class Mapping:
         b = self.body.b
         first, *others = arrays
         for other in others:
-            b.effect("same_shape", (other, first), self.span, what="the two values do not have one form")
+            b.effect("same_shape", (other, first), self.span, what=MISFIT)
         rows = [flattened(b, a)[0] for a in arrays]
         _, count = flattened(b, first)
         index = b.var("i", f.I64)

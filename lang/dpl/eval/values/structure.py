@@ -91,8 +91,7 @@ def _assemble(whole: Value, parts: list) -> Value:
 
 
 def check_same_form(x: Value, y: Value, what: str) -> None:
-    """Check that two values have the same constructors and sizes.  Raises R0503, which begins with `what` if sizes
-    differ."""
+    """Check that two values have the same constructors and sizes.  Raises R0503, which begins with `what`."""
     todo = [(x, y)]
     while todo:
         a, b = todo.pop()
@@ -101,7 +100,8 @@ def check_same_form(x: Value, y: Value, what: str) -> None:
                 todo.extend(zip(a, b, strict=True))
             case Con():
                 if a.tag != b.tag:
-                    raise DplError.at("R0503", "different constructors; lists of different lengths have them too")
+                    differ = "different constructors; lists of different lengths have them too"
+                    raise DplError.at("R0503", f"{what}: {differ}")
                 if a.arg is not None:
                     todo.append((a.arg, b.arg))
             case Array():
