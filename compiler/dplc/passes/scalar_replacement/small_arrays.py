@@ -93,7 +93,7 @@ def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Prog
     if not any(shape_of(dims, var) for var in bound(given)):
         return fn
     is_main = fn.name == program.main
-    if (straight := unrolled(fn, supply, is_main)) is not fn:
+    if (straight := unrolled(fn, supply, is_main, lambda array: shape_of(dims, array) is not None)) is not fn:
         fn = simplified(straight, supply, program)
     now = dims if fn is given else known.dims(fn)
     if (plain := few_extrema(fn, lambda array: length_of(now, array), supply)) is not fn:

@@ -2,19 +2,21 @@
 
     y = build k < 2 { t = mul k 3; yield t }      =>      t0 = mul 0 3;  t1 = mul 1 3;  y = array t0 t1
 
-A loop is unrolled if its body reads or updates arrays: that is then done at constants.
+A loop is unrolled if its body reads or updates arrays: that is then done at constants.  A comprehension is not if an
+element of it is searched that is much work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
-from dplc.flat.walk import every, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import every, names, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.row_shapes import one_shape
 
 STEPS = 8  # of a loop that is unrolled
@@ -22,18 +24,25 @@ LARGEST = 96  # bindings that one loop becomes
 MOST = 512  # bindings that all loops of a function become
 
 
-def unrolled(fn: f.Fn, supply: f.Supply, is_main: bool) -> f.Fn:
-    """The function; the same object if it has no such loops."""
-    work = _Unroller(supply)
+def unrolled(fn: f.Fn, supply: f.Supply, is_main: bool, is_few: Callable[[f.Atom], bool]) -> f.Fn:
+    """The function; the same object if it has no such loops.  `is_few` says whether an array becomes numbers."""
+    work = _Unroller(supply, searched(fn.body), is_few)
     body = work.block(fn.body, inner=not is_main)
     return replace(fn, body=body) if work.made else fn
+
+
+def searched(body: f.Block) -> set[str]:
+    """The arrays in which an element is searched."""
+    found = [bind.rhs for bind in every(body) if isinstance(bind.rhs, f.Op) and OPS[bind.rhs.op].finds]
+    return {name for op in found for name in names(op.args)}
 
 
 class _Unroller:
     """One function; `made` counts the bindings that loops became."""
 
-    def __init__(self, supply: f.Supply) -> None:
+    def __init__(self, supply: f.Supply, searched: set[str], is_few: Callable[[f.Atom], bool]) -> None:
         self.supply = supply
+        self.searched, self.is_few = searched, is_few
         self.made = 0
 
     def block(self, block: f.Block, inner: bool) -> f.Block:
@@ -42,7 +51,7 @@ class _Unroller:
             deeper = inner or isinstance(bind.rhs, f.For | f.While | f.Build)
             rhs = with_blocks(bind.rhs, lambda b, deeper=deeper: self.block(b, deeper))
             bind = with_rhs(bind, rhs)
-            if inner and isinstance(rhs, f.Build | f.For) and self.fits(rhs):
+            if inner and isinstance(rhs, f.Build | f.For) and self.fits(rhs) and not self.is_searched(bind):
                 copies = [*self.build(bind, rhs)] if isinstance(rhs, f.Build) else [*self.loop(bind, rhs)]
                 self.made += len(copies)
                 binds += copies
@@ -65,6 +74,14 @@ class _Unroller:
         if isinstance(loop, f.For):
             return not loop.collect and any(isinstance(b.rhs, f.Op) and b.rhs.op in ("index", "update") for b in inside)
         return one_shape(loop) and all(isinstance(elem_of(atom.ty), f.Num) for atom in loop.body.results)
+
+    def is_searched(self, bind: f.Bind) -> bool:
+        """True for a comprehension whose elements are much work, and in which one is searched: the derivative goes
+        through that one (`chosen_elements`)."""
+        if self.searched.isdisjoint([var.name for var in bind.vars]):
+            return False
+        inside = [one.rhs for one in every(f.Block((bind,), ()))]
+        return any(isinstance(op, f.Op) and op.op in ("dot", "sum") and not self.is_few(op.args[0]) for op in inside)
 
     def build(self, bind: f.Bind, build: f.Build) -> Iterator[f.Bind]:
         assert isinstance(build.count, f.Const) and isinstance(build.count.value, int)
