@@ -246,8 +246,11 @@ def lagged(h: Hole) -> str:
     term = h.one(f"{here} * {there}", f"({here} - {w}) * ({there} - {w})", f"({there} - {here}) ** 2 * {w}",
                  f"sin {here} * {there}", f"(if {here} > {w} then {there} else {here}) * {w}",
                  f"{there} * {x}[{t} + {more}] * {here}")  # fmt: skip
+    pair = h.one(f"{x}[{t}] * {x}[{k}]", f"({x}[{t}] - {x}[{k}]) ** 2", f"exp {x}[{t}] * {x}[({t} + {k}) % {n}]")
     total = h.one(f"sum [for {t} < {steps} -> {term}]", f"sum [for {t} < {steps} -> {term}]",
-                  f"dot (take ({steps}) {x}) (drop ({k} + {more}) {x})")  # fmt: skip
+                  f"dot (take ({steps}) {x}) (drop ({k} + {more}) {x})",
+                  f"sum [for {t} < {count} -> if {t} {h.one('<', '<=', '<>', '>')} {steps} - 1 then {pair} else 0.0]",
+                  )  # fmt: skip
     used = h.one(f"({total}) ** 2", f"{total} * {h.apart(FLOAT, (k, INT))}", f"tanh ({total})")
     body = f"let {w} = {h.one('0.2', f'sum {x} / {n}.0')} in sum [for {k} < {n - more} -> {used}]"
     return f"let {of} ({x} : {ty}) = {body} in {of} {h(array(FLOAT, n))}"

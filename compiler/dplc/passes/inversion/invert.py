@@ -36,6 +36,7 @@ from dplc.passes.inversion.equal_lengths import counts_of_lengths
 from dplc.passes.inversion.nests import with_nests
 from dplc.passes.inversion.own_additions import kept_at_own
 from dplc.passes.inversion.own_order import in_own_order
+from dplc.passes.inversion.restricted import restricted
 from dplc.passes.inversion.scattered import MOST, Loop, Points, Read, Site, Unfit, together
 from dplc.passes.inversion.without_additions import without
 
@@ -47,7 +48,8 @@ def inverted(fn: f.Fn, supply: f.Supply) -> f.Fn:
     if not any(isinstance(bind.rhs, f.Par) and adds(bind.rhs) for bind in every(fn.body)):
         return fn
     work = _Inverter(fn, supply)
-    return with_body(fn, with_nests(fn.body, work.affine, work.inverted))
+    body = with_nests(fn.body, work.affine, work.inverted)
+    return with_body(fn, with_nests(body, work.affine, work.in_vectors))
 
 
 def adds(par: f.Par) -> bool:
@@ -86,7 +88,13 @@ class _Inverter:
             par = expect_type(f.Par, bind.rhs)
             rest = self.inverted(bind, par) if adds(par) else None
             return [*before, *(rest or [bind])]
-        return self.where_equal(bind, par) or self.sums(bind, par) or apart(bind, par, self.affine, self.supply)
+        return self.where_equal(bind, par) or self.sums(bind, par)
+
+    def in_vectors(self, bind: f.Bind, par: f.Par | f.For) -> list[f.Bind] | None:
+        """The bindings in place of an innermost Par whose additions stay, as loops that add side by side."""
+        if isinstance(par, f.For) or not adds(par):
+            return None
+        return apart(bind, par, self.affine, self.supply) or restricted(bind, par, self.affine, self.supply)
 
     def where_equal(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """A Par that is inverted where lengths of its accumulators are the counts of its loops, as the program asks."""

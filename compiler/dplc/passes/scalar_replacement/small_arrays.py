@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from math import prod
 
@@ -110,7 +111,8 @@ def without_small(
         return fn
     is_main = fn.name == program.main
     now = dims if fn is given else known.dims(fn)
-    if (straight := unrolled(fn, supply, is_main, lambda block: aside(block, now))) is not fn:
+    few = partial(shape_of, now)
+    if (straight := unrolled(fn, supply, is_main, lambda block: aside(block, now), few)) is not fn:
         fn = simplified(straight, supply, program)
         now = known.dims(fn)
     if (plain := few_extrema(fn, lambda array: length_of(now, array), supply)) is not fn:

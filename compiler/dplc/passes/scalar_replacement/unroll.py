@@ -2,7 +2,8 @@
 
     y = build k < 2 { t = mul k 3; yield t }      =>      t0 = mul 0 3;  t1 = mul 1 3;  y = array t0 t1
 
-A loop is unrolled if its body reads or updates arrays: that is then done at constants.
+A loop is unrolled if its body reads or updates arrays: that is then done at constants.  A comprehension is not if an
+element of it is searched that is much work.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
-from dplc.flat.walk import every, with_binds, with_blocks, with_rhs
+from dplc.flat.walk import every, names, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.row_shapes import one_shape
 
 STEPS = 8  # of a loop that is unrolled
@@ -22,19 +24,30 @@ LARGEST = 96  # bindings that one loop becomes
 MOST = 512  # bindings that all loops of a function become
 
 
-def unrolled(fn: f.Fn, supply: f.Supply, is_main: bool, aside: Callable[[f.Block], bool]) -> f.Fn:
+def unrolled(
+    fn: f.Fn, supply: f.Supply, is_main: bool, aside: Callable[[f.Block], bool], few: Callable[[f.Atom], object]
+) -> f.Fn:  # fmt: skip
     """The function; the same object if it has no such loops.  Blocks `aside` keep them, but not inside of
-    comprehensions."""
-    work = _Unroller(supply, aside)
+    comprehensions.  `few` gives something for an array that becomes numbers."""
+    work = _Unroller(supply, aside, searched(fn.body), few)
     body = work.block(fn.body, inner=not is_main and not aside(fn.body))
     return replace(fn, body=body) if work.made else fn
+
+
+def searched(body: f.Block) -> set[str]:
+    """The arrays in which an element is searched."""
+    found = [bind.rhs for bind in every(body) if isinstance(bind.rhs, f.Op) and OPS[bind.rhs.op].finds]
+    return {name for op in found for name in names(op.args)}
 
 
 class _Unroller:
     """One function; `made` counts the bindings that loops became."""
 
-    def __init__(self, supply: f.Supply, aside: Callable[[f.Block], bool]) -> None:
+    def __init__(
+        self, supply: f.Supply, aside: Callable[[f.Block], bool], searched: set[str], few: Callable[[f.Atom], object]
+    ) -> None:  # fmt: skip
         self.supply, self.aside = supply, aside
+        self.searched, self.few = searched, few
         self.made = 0
 
     def block(self, block: f.Block, inner: bool) -> f.Block:
@@ -43,7 +56,7 @@ class _Unroller:
             deeper = inner or self.opens(bind.rhs)
             rhs = with_blocks(bind.rhs, lambda b, deeper=deeper: self.block(b, deeper))
             bind = with_rhs(bind, rhs)
-            if inner and isinstance(rhs, f.Build | f.For) and self.fits(rhs):
+            if inner and isinstance(rhs, f.Build | f.For) and self.fits(rhs) and not self.is_searched(bind):
                 copies = [*self.build(bind, rhs)] if isinstance(rhs, f.Build) else [*self.loop(bind, rhs)]
                 self.made += len(copies)
                 binds += copies
@@ -70,6 +83,14 @@ class _Unroller:
         if isinstance(loop, f.For):
             return not loop.collect and any(isinstance(b.rhs, f.Op) and b.rhs.op in ("index", "update") for b in inside)
         return one_shape(loop) and all(isinstance(elem_of(atom.ty), f.Num) for atom in loop.body.results)
+
+    def is_searched(self, bind: f.Bind) -> bool:
+        """True for a comprehension whose elements are much work, and in which one is searched: the derivative goes
+        through that one (`chosen_elements`)."""
+        if self.searched.isdisjoint([var.name for var in bind.vars]):
+            return False
+        inside = [one.rhs for one in every(f.Block((bind,), ()))]
+        return any(isinstance(op, f.Op) and op.op in ("dot", "sum") and self.few(op.args[0]) is None for op in inside)
 
     def build(self, bind: f.Bind, build: f.Build) -> Iterator[f.Bind]:
         assert isinstance(build.count, f.Const) and isinstance(build.count.value, int)
