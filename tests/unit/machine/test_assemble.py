@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from dpl.diagnostics import Bug
+from dpl.node import replace
 from dpl.source import Source
-from dplc.machine.llvm import target, versions
+from dplc.machine.llvm import api, target, versions
 from dplc.machine.llvm.api import parsed
 from dplc.machine.object import assemble
 from dplc.pipeline import Context, compile_to
@@ -25,6 +26,15 @@ def test_an_error_keeps_no_module() -> None:
 def test_text_that_is_no_module_is_our_bug() -> None:
     with pytest.raises(Bug, match="LLVM does not accept our text"), parsed("define void @f() {"):
         pass
+
+
+def test_a_quick_version_needs_one_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To make one takes 2 ms, a fiftieth of the first run of a small program."""
+    made: list[int] = []
+    machine = api.Machine
+    monkeypatch.setattr(api, "Machine", lambda *args, **more: made.append(0) or machine(*args, **more))
+    where = replace(target.here(), features="")  # of which none is known yet
+    assert assemble.assemble(assemble.module(TEXT, where), where, most=0) and len(made) == 1
 
 
 def test_loops_of_a_large_text_become_vectors(monkeypatch: pytest.MonkeyPatch) -> None:

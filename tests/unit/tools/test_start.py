@@ -29,9 +29,13 @@ finally:
 
 def without_heavy_modules(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """The command in a new process, which says at last what it has imported of the heavy modules."""
+    return python(WITHOUT.format(heavy=HEAVY), *words, **env)
+
+
+def python(program: str, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join(str(ROOT / folder) for folder in ("lang", "compiler"))
     return subprocess.run(
-        [sys.executable, "-c", WITHOUT.format(heavy=HEAVY), *words], timeout=60, check=False, capture_output=True,
+        [sys.executable, "-c", program, *words], timeout=60, check=False, capture_output=True,
         encoding="utf-8", env={**os.environ, "PYTHONPATH": paths, **env},
     )  # fmt: skip
 
@@ -47,6 +51,24 @@ def test_a_program_from_the_cache(dpl, cache: Path, tmp_path: Path) -> None:
 def test_the_version() -> None:
     run = without_heavy_modules("--version")
     assert run.stdout.startswith("dpl 0.") and run.stderr == "[]\n"
+
+
+SEARCHES = """
+import gc, sys
+from dplc.cli import main
+before = sum(row["collections"] for row in gc.get_stats())
+try:
+    main()
+finally:
+    print(sum(row["collections"] for row in gc.get_stats()) - before, file=sys.stderr)
+"""
+
+
+def test_no_garbage_is_looked_for_while_modules_are_imported(tmp_path: Path) -> None:
+    (tmp_path / "hello.dp").write_text("do print 1\n")
+    for words in (["--version"], ["run", str(tmp_path / "hello.dp")]):
+        run = python(SEARCHES, *words, DPL_CHECK="0")
+        assert int(run.stderr) < 5, run.stderr
 
 
 def test_options_that_change_nothing_find_it_too(dpl, tmp_path: Path) -> None:
