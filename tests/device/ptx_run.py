@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ptx_matrices import multiplied
 from ptx_memory import LOCAL, SHARED, TOP, Blocks, Memory, Threads, spread
 from ptx_scalars import SIZES, Bits, Fault, compute, mask_of, numbers
-from ptx_text import Function, Instruction, names_in, number, parse
+from ptx_text import Function, Instruction, names_in, number, parse, place_in
 from ptx_warps import WARP, matched, shuffled, voted
 
 ATOMICS = ("add", "cas", "exch", "min", "max", "or", "and")
@@ -283,7 +283,7 @@ class Activation:
         if not len(active):
             return True
         which = 1 if one.operands[0].startswith("(") else 0
-        name, back = one.operands[which], names_in(one.operands[0]) if which else []
+        name, back = one.operands[which], names_in(one.operands[0]) if which else ()
         given = [part for operand in one.operands[which + 1 :] for part in names_in(operand) if part]
         callee = self.launch.machine.module.functions.get(name)
         if callee is None:
@@ -318,7 +318,7 @@ class Activation:
     # ---- instructions that compute, and memory
 
     def scalar(self, one: Instruction, threads: Threads) -> None:
-        if "cc" in one.parts or one.parts[0] in ("addc", "subc", "madc"):
+        if one.carries:
             self.write(one.operands[0], self.with_carry(one, threads), threads)
             return
         operands = [self.read(name, threads) for name in one.operands[1:]]
@@ -365,15 +365,10 @@ class Activation:
         """cvta: addresses of all spaces are generic here."""
         self.write(one.operands[0], self.read(one.operands[1], threads).copy(), threads)
 
-    def place(self, operand: str, threads: Threads) -> tuple[str, int, Bits | None]:
-        """`[name+8]`: the name, the offset, and the address if it is in memory."""
-        name, _, offset = operand.strip("[] ").partition("+")
-        return name, int(offset or 0), None
-
     def load(self, one: Instruction, threads: Threads) -> None:
         names, size = names_in(one.operands[0]), SIZES[one.type]
         if "param" in one.parts:
-            base, offset, _ = self.place(one.operands[1], threads)
+            base, offset = place_in(one.operands[1])
             for i, name in enumerate(names):
                 self.write(name, self.parameter(base, offset + i * size, one.type, threads), threads)
             return
@@ -394,7 +389,7 @@ class Activation:
         names = names_in(one.operands[1])
         size = SIZES[one.type]
         if "param" in one.parts:
-            base, offset, _ = self.place(one.operands[0], threads)
+            base, offset = place_in(one.operands[0])
             to = self.results if base in self.function.results else self.passed
             for i, name in enumerate(names):
                 cell = to.setdefault((base, offset + i * size), np.zeros(self.count, np.uint64))
@@ -406,7 +401,7 @@ class Activation:
             self.memory.store(address + np.uint64(i * size), self.read(name, threads), one.type, threads)
 
     def where(self, operand: str, threads: Threads) -> Bits:
-        name, offset, _ = self.place(operand, threads)
+        name, offset = place_in(operand)
         return self.read(name, threads) + np.uint64(offset & (1 << 64) - 1)
 
     def atomic(self, one: Instruction, threads: Threads) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 
 NAME = r"[\w$.%]+"
 LABEL = re.compile(rf"({NAME}):\s*(.*)", re.S)
@@ -34,10 +35,12 @@ class Instruction:
     operands: list[str]
     predicate: str = ""
     negated: bool = False
+    type: str = field(init=False)
+    carries: bool = field(init=False)  # it takes or sets the carry
 
-    @property
-    def type(self) -> str:
-        return self.parts[-1]
+    def __post_init__(self) -> None:
+        self.type = self.parts[-1]
+        self.carries = "cc" in self.parts or self.parts[0] in ("addc", "subc", "madc")
 
 
 @dataclass(slots=True)
@@ -218,6 +221,14 @@ def instruction(line: str) -> Instruction:
     return Instruction(line, op.strip().split("."), operands, predicate.lstrip("!"), predicate.startswith("!"))
 
 
-def names_in(operand: str) -> list[str]:
+@cache
+def names_in(operand: str) -> tuple[str, ...]:
     """The registers of a vector operand, or of a list of arguments."""
-    return [name.strip() for name in operand.strip("{}() ").split(",")]
+    return tuple([name.strip() for name in operand.strip("{}() ").split(",")])
+
+
+@cache
+def place_in(operand: str) -> tuple[str, int]:
+    """`[name+8]`: the name, and the offset."""
+    name, _, offset = operand.strip("[] ").partition("+")
+    return name, int(offset or 0)

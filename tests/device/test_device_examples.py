@@ -25,7 +25,8 @@ TREES = "tests/device/programs/trees.txt"
 # The arguments of a short run; `OUT` is a file that it writes.
 EXAMPLES = {
     "01_line": (), "02_tree_gradient": (), "03_coin": (), "04_newton": (), "08_rain": (), "09_queens": (),
-    "char_rnn": (TEXT, "1"), "control": (), "eight_schools": ("8",), "hyper_gradient": (), "inverse_kinematics": (),
+    "char_rnn": (TEXT, "1"), "control": ("1",), "eight_schools": ("8",), "hyper_gradient": ("1",),
+    "inverse_kinematics": (),
     "meta_learning": ("1",), "neural_ode": ("1", "OUT.svg"), "pinn": ("1",), "sentiment_tree": (TREES, "4"),
     "speech_ctc": ("1",),
     "transformer": (TEXT, "1", "OUT.safetensors"), "vae": ("1", "OUT.png"),
