@@ -179,10 +179,15 @@ def meant(name: str) -> set[str]:
 
 
 def elsewhere_said(name: str) -> str:
-    """How something is written here that has this name elsewhere, and no name in DPL: `pow` is  x ** y."""
-    last = name.strip().rpartition(".")[2]
-    like = renamed("value", last, "like")
-    return HERE + like if like else table()["said"].get(last, "")
+    """How something is written here that has this name elsewhere, and no name in DPL: `pow` is  x ** y, `torch.save`
+    no `save` of pictures.  Words are one name: `moving average`."""
+    whole = re.sub(r"[\s-]+", "_", name.strip())
+    for key in (whole, whole.rpartition(".")[2]):
+        if like := renamed("value", key, "like"):
+            return HERE + like
+        if key in table()["said"]:
+            return table()["said"][key]
+    return ""
 
 
 # ---- by type --------------------------------------------------------------------------------------------------------

@@ -84,6 +84,7 @@ def test_modules_that_are_not_to_be_proposed_exist() -> None:
         ("stopGradient 1.0", "stop_grad"),
         ("vmap 1", "map"),
         ("np.exp 1.0", "exp"),
+        ("np.diff [1.0]", "Array.diff xs"),
         ("jnp.linalg.inv 1.0", "Linalg.inverse"),
         ("Math.sqrt 2.0", "sqrt"),
         ("List.fold_left 1", "List.fold"),

@@ -275,8 +275,9 @@ def of_type(cx, found: TypeName | Failed, shown: str, module: str) -> tuple[str,
 
 
 def of_other_library(cx, e: tree.Field, prefix: str) -> DplError:
-    """The error for `np.exp x` where `np` is not bound."""
-    way = called_plainly(cx, "value", e.name, e.span)
+    """The error for `np.exp x` where `np` is not bound.  `np.diff` is no `diff` of ours, so the table has it whole."""
+    like = renamed("value", f"{prefix}.{e.name}", "like")
+    way = written(like, e.span, False) if like else called_plainly(cx, "value", e.name, e.span)
     helps = way.helps or (f"names of the library are written without `{prefix}.`",)
     return cx.fail("E0202", f"there is no `{prefix}` here, and no need of it", e.span, helps=helps, edits=way.edits)
 
