@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from dpl.core import ty
-from dpl.diagnostics import Label
+from dpl.diagnostics import Diagnostic, Label
 from dpl.node import node
 from dpl.source import NOWHERE, Span
 from dpl.types.messages.pretty import Printer
@@ -161,6 +161,14 @@ def unapplied(span: Span | None) -> tuple[str, ...]:
     if following and span and re.fullmatch(r"[\w.']+", span.text):
         return (f"an application that is an argument is put in parentheses:  ({span.text} {following[1]})",)
     return ("this is a function: is an argument missing?",)
+
+
+def printed(part: str, span: Span) -> Diagnostic:
+    """The warning about a function that is printed: `max [1, 2]` lacks an argument, as Python's does not."""
+    of_two = re.match(r"\(*(max|min)\b", span.text)
+    ways = (f"of the elements of an array:  {of_two[1]}imum xs",) if of_two else ()
+    helps = ("is an argument missing?", *ways, 'if that is meant, say so:  print_string "<fun>"')
+    return Diagnostic("W0207", f"this prints  <fun> , as {part} a function", span, helps=helps)
 
 
 def sequences(actual, span: Span | None) -> tuple[str, ...]:

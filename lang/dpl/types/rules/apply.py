@@ -10,11 +10,11 @@ import re
 from functools import partial, reduce
 
 from dpl.core import term, ty
-from dpl.diagnostics import Diagnostic, Label
+from dpl.diagnostics import Label
 from dpl.prims import TABLE
 from dpl.source import Span
 from dpl.syntax import tree
-from dpl.types.messages.parts import Why, at_the_margin, negated, phrase, printer
+from dpl.types.messages.parts import Why, at_the_margin, negated, phrase, printed, printer
 from dpl.types.rules.annotations import unknowns
 from dpl.types.rules.asked_sizes import asked
 from dpl.types.rules.counts import size_of
@@ -328,6 +328,8 @@ def not_one_number(cx: Context, f: tree.Expr | term.Term, t: ty.Fn, name: str, h
         helps += by_arguments(f, t, name) or [f"all derivatives:  Ad.jacobian {text}  or  vjp {text}"]
     if type(outcome) is ty.Con and outcome.name in ty.INTS:
         helps = ["only floats have derivatives: convert with  float (...)"]
+    if outcome in (ty.STRING, ty.BOOL):
+        helps = [f"a {result} has no derivative; the number from which it is made may have one"]
     return cx.fail(
         "E0401",
         f"`{name}` needs a function that returns one number, but {shown} returns {result}",
@@ -420,9 +422,7 @@ def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> ter
     held = cx.held
     terms, arrows = arguments(cx, t, args[:arity], span, row.op or row.name)
     if row.name == "print" and terms and (part := _function_in(terms[0].ty)):
-        title = f"this prints  <fun> , as {part} a function"
-        helps = ("is an argument missing?", 'if that is meant, say so:  print_string "<fun>"')
-        cx.warnings.add(Diagnostic("W0207", title, terms[0].span, helps=helps))
+        cx.warnings.add(printed(part, terms[0].span))
     if len(args) < arity:
         return expand(cx, row, terms, arrows, t, span)
     result = arrows[-1].result

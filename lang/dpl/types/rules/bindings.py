@@ -77,7 +77,9 @@ def _body(cx: Context, body: tree.Expr, annot, expected, flexible: Flexible) -> 
         made = cx.infer(body, expected)
         return made, made.ty
     wanted = resolve(cx, annot, flexible)
-    return cx.check(body, wanted, Why("the result", annot.span, "as annotated")), wanted
+    whole = type(wanted) is ty.Fn and not isinstance(body, tree.Fun)
+    way = "after the parameters stands the type of the result alone:  let f x : float = ..."
+    return cx.check(body, wanted, Why("the result", annot.span, "as annotated", help=way if whole else "")), wanted
 
 
 def parameter(

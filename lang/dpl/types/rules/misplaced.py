@@ -47,8 +47,10 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return f"it takes one number; of more:  grad {f} xs ; in a direction:  jvp {f} xs v"
     if other := of_other_module(cx, name, wanted, kind_given(cx, value)):
         return other
-    if type(wanted) is ty.Arr and len(args) == 1 and kind_given(cx, value) == NUMBER:
-        return f"an array:  {name} [{written(value)}, ...]"
+    of_one = type(wanted) is ty.Arr and len(arrows) == 1 and type(prune(rest)) is not ty.Fn
+    if of_one and all(kind_given(cx, arg.value) == NUMBER for arg in args):
+        elements = [written(arg.value) for arg in args] if args[1:] else [written(value), "..."]
+        return f"an array:  {name} [{', '.join(elements)}]"
     if i == 1 and name in DRAWN and isinstance(value, tree.Tuple | term.Tuple | tree.ArrayLit | term.ArrayLit):
         return drawn(name, args[0].value, [written(item) for item in value.items])
     if i == 0 and isinstance(value, tree.Tuple | tree.ArrayLit) and (shaped := of_shape(name, value.items, args)):

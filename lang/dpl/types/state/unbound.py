@@ -93,6 +93,10 @@ def misread(cx, name: str, span: Span) -> Way:
     before = re.search(rf"\blet\s+(\w+)\s+{re.escape(name)}\b", text[: span.start])
     if before and (helps := without_modifier(before[1], name)):
         return Way((f"`let {before[1]} {name}` defines a function `{before[1]}`; {helps[0]}", *helps[1:]))
+    if applied := re.search(r"\b((?:value_and_)?grad|diff|vjp|jvp) \(([^()]*)$", text[: span.start]):
+        body = f"{applied[2]}{name}{following.partition(')')[0]}"
+        if re.search(r"[-+*/]", body) and "fun" not in body and "\n" not in body:
+            return Way((f"it takes a function:  {applied[1]} (fun {name} -> {body})",))
     if re.match(r"\s*\{", following) and name in known(cx, "type")[0]:
         return Way(("a record has no name before it:  { x = e; ... }",))
     if name.endswith(("²", "³")) and cx.find(name[:-1]) is not None:
