@@ -39,8 +39,9 @@ from dplc.passes.memory.owners import Owners, Token, operands
 from dplc.passes.memory.taken_elements import taken_elements
 
 
-def count_references(program: f.Program) -> f.Program:
-    program = last_reads(moved_contents(taken_elements(late_updates(program))))
+def count_references(program: f.Program, device: bool = False) -> f.Program:
+    """With a device, what is a Par stays one: it may be a launch."""
+    program = last_reads(moved_contents(taken_elements(late_updates(program))), device)
     borrowed = borrow.infer(program)
     fns = {name: _Counter(fn, borrowed).function() for name, fn in program.fns.items()}
     return replace(program, fns=fns)
