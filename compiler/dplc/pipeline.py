@@ -168,7 +168,7 @@ STAGES = (
     Stage("place", FLAT, "the host asks for arrays that a device may have written, before it reads them",
           "dplc.pipeline:run_place", True),
     Stage("reference_counts", COUNTED, "reference counts, borrowing, reuse in place",
-          "dplc.passes.memory.reference_counts:count_references"),
+          "dplc.pipeline:run_reference_counts", True),
     Stage("llvm", LLVM, "the text of the module, and its sites of failure", "dplc.pipeline:run_llvm", True),
     Stage("object", CODE, "optimised by LLVM", "dplc.pipeline:run_object", True),
 )  # fmt: skip
@@ -277,6 +277,12 @@ def run_place(program: Any, context: Context) -> Any:
     from dplc.passes.device.place import place
 
     return place(program)
+
+
+def run_reference_counts(program: Any, context: Context) -> Any:
+    from dplc.passes.memory.reference_counts import count_references
+
+    return count_references(program, context.device)
 
 
 def run_llvm(program: Any, context: Context) -> Any:

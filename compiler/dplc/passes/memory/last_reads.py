@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 
 from dpl.node import replace
 
@@ -26,24 +27,26 @@ from dplc.passes.memory.borrow import residual
 from dplc.passes.recursion.tail_calls import blank
 
 
-def last_reads(program: f.Program) -> f.Program:
+def last_reads(program: f.Program, device: bool) -> f.Program:
+    """Points are no such loop where a device may do them."""
     if not any(map(residual, map(f.Data, program.datas))):
         return program
     supply = supply_for(program)
     given = {name: [p.name for p in fn.params] for name, fn in program.fns.items()}
-    fns = {name: with_body(fn, _block(fn.body, given[name], supply)) for name, fn in program.fns.items()}
+    fns = {name: with_body(fn, _block(fn.body, given[name], supply, device)) for name, fn in program.fns.items()}
     return replace(program, fns=fns)
 
 
-def _block(block: f.Block, given: Iterable[str], supply: f.Supply) -> f.Block:
+def _block(block: f.Block, given: Iterable[str], supply: f.Supply, device: bool) -> f.Block:
     """The block, in which the arrays `given` are bound, beside its own."""
-    binds = [with_inner(bind, lambda b: _block(b, (), supply)) if blocks(bind.rhs) else bind for bind in block.binds]
+    inner = partial(_block, given=(), supply=supply, device=device)
+    binds = [with_inner(bind, inner) if blocks(bind.rhs) else bind for bind in block.binds]
     uses = Counter(name for bind in binds for name in set(rhs_mentions(bind.rhs)))
     uses.update(atom.name for atom in block.results if isinstance(atom, f.Var))
     here = {*given, *(var.name for bind in binds for var in bind.vars)}
     made = []
     for bind in binds:
-        if (loop := _in_order(bind.rhs)) is not None:
+        if (loop := _in_order(bind.rhs, device)) is not None:
             for at, array in _read_once(loop):
                 if array.name in here and uses[array.name] == 1:
                     bind = _taking(f.Bind(bind.vars, loop), at, array, supply)
@@ -52,12 +55,12 @@ def _block(block: f.Block, given: Iterable[str], supply: f.Supply) -> f.Block:
     return with_binds(block, made)
 
 
-def _in_order(rhs: f.Rhs) -> f.For | None:
+def _in_order(rhs: f.Rhs, device: bool) -> f.For | None:
     """A loop, or points that only add to arrays, as a loop."""
     match rhs:
         case f.For():
             return rhs
-        case f.Par(((index, count),), body, outs, _, False) if outs and all(out.acc for out in outs):
+        case f.Par(((index, count),), body, outs, _, False) if not device and outs and all(out.acc for out in outs):
             accs, targets = zip(*[(out.acc, out.target) for out in outs], strict=True)
             return f.For(index, count, accs, targets, body)
         case _:

@@ -41,8 +41,9 @@ from dplc.passes.memory.taken_elements import taken_elements
 from dplc.passes.recursion.tail_duplication import tail_duplication
 
 
-def count_references(program: f.Program) -> f.Program:
-    program = tail_duplication(last_reads(moved_contents(taken_elements(late_updates(program)))))
+def count_references(program: f.Program, device: bool = False) -> f.Program:
+    """With a device, what is a Par stays one: it may be a launch."""
+    program = tail_duplication(last_reads(moved_contents(taken_elements(late_updates(program))), device))
     borrowed = borrow.infer(program)
     fns = {name: _Counter(fn, borrowed).function() for name, fn in program.fns.items()}
     return replace(program, fns=fns)

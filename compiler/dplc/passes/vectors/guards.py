@@ -76,8 +76,10 @@ def either(b: Builder, ok: f.Atom, one: f.Atom, other: f.Atom) -> f.Var:
 
 
 def can_go_first(rhs: f.Rhs, lengths: set[str]) -> bool:
-    """True for a comprehension or branch that cannot fail, so it may be done before a call that may.  `lengths` are
-    names of numbers that are not negative."""
+    """True for a comprehension, an array of numbers or a branch that cannot fail, so it may be done before a call that
+    may.  `lengths` are names of numbers that are not negative."""
+    if isinstance(rhs, f.Op):
+        return rhs.op == "array" and all(isinstance(a.ty, f.Num) for a in rhs.args)
     if not isinstance(rhs, f.If | f.Build):
         return False
     if isinstance(rhs, f.Build) and not natural(rhs.count) and lengths.isdisjoint(names((rhs.count,))):
