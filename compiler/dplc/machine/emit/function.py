@@ -132,12 +132,13 @@ class FunctionEmitter(BodyEmitter):
             w.give(types, values)
 
     def _store(self, values: Values) -> None:
-        """Stores results: cells at an address each, or all at one."""
+        """Stores results: at an address each, or all at one."""
         if len(self.outs) == 1:
             self.put(self.result, values, self.outs[0])
         else:
-            for out, value in zip(self.outs, values, strict=True):
-                self.w.store("ptr", value, out)
+            starts = spread(self.result).starts
+            for out, ty, i, j in zip(self.outs, self.fn.results, starts, starts[1:], strict=False):
+                self.put(ty, values[i:j], out)
 
     # ---- right-hand sides
 
@@ -185,11 +186,10 @@ class FunctionEmitter(BodyEmitter):
             how = f"notail {how}"  # or LLVM makes a loop of `1 + f (x + 1)`, which never exhausts the stack
         if not self.unit.indirect(name):
             return self.w.call(leaves(result), callee, arguments, how, self.place_of(span))
-        out = self.w.slot(f"[{struct(result).size} x i8]")
-        offsets = struct(result).offsets[: self.unit.addresses(name)]
-        outs = [f"ptr {self.w.at(out, offset)}" for offset in offsets]
-        self.w.call((), callee, [*outs, *arguments], how, self.place_of(span))
-        return self.get(result, out)
+        kept = result.items if self.unit.addresses(name) > 1 else (result,)
+        outs = [self.w.slot(f"[{struct(ty).size} x i8]") for ty in kept]
+        self.w.call((), callee, [*(f"ptr {out}" for out in outs), *arguments], how, self.place_of(span))
+        return [value for ty, out in zip(kept, outs, strict=True) for value in self.get(ty, out)]
 
     def _tail_call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> None:
         result = f.Tup(self.unit.program.fns[name].results)
