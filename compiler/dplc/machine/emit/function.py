@@ -35,7 +35,7 @@ class FunctionEmitter(BodyEmitter):
     def __init__(self, unit: Unit, fn: f.Fn) -> None:
         super().__init__(unit, fn)
         self.result = f.Tup(fn.results)
-        self.outs = [f"%out{i or ''}" for i in range(unit.addresses(fn.name))]  # where results are stored
+        self.outs: list[str] = []  # where results are stored
         self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN, and of several
         if fn.name in unit.kernels:
             self.loop = self._kernel_loop
@@ -43,6 +43,7 @@ class FunctionEmitter(BodyEmitter):
         self.deep = False  # calls its own group outside of tail position, so it checks the stack
 
     def text(self) -> str:
+        self.outs = [f"%out{i or ''}" for i in range(self.unit.addresses(self.fn.name))]
         params = [f"ptr {out}" for out in self.outs]
         for i, var in enumerate(self.fn.params):
             names = [f"%p{i}.{k}" for k in range(len(leaves(var.ty)))]
