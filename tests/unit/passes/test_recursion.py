@@ -38,6 +38,17 @@ def test_derivatives_along_lists_leave_holes_too() -> None:
     assert holed == {"scale.fwd", "scale.bwd", "keep.fwd", "keep.bwd", "total.bwd"}
 
 
+def test_a_call_gives_other_results_too() -> None:
+    """The list, the references that it holds, and their number."""
+    text = """
+    let f xs = List.fold (fun s (r, i) -> s + (!r)[i]) 0.0 (List.init 9 (fun i -> (ref xs, i)))
+    do print (grad f (ones 9))
+    """
+    program = flat(text, "reference_counts")
+    holed = [program.fns[name] for name in with_holes(program)]
+    assert ("List.map", 3) in {(fn.label, len(fn.results)) for fn in holed}
+
+
 def test_cotangents_that_never_vary_are_no_parameters() -> None:
     program = flat(LISTS + "do print (grad total [1.0; 2.0])", "simplify2")
     (reverse,) = [fn for name, fn in program.fns.items() if name.endswith(".bwd")]

@@ -35,7 +35,7 @@ class FunctionEmitter(BodyEmitter):
     def __init__(self, unit: Unit, fn: f.Fn) -> None:
         super().__init__(unit, fn)
         self.result = f.Tup(fn.results)
-        self.outs = [f"%out{i or ''}" for i in range(unit.addresses(fn.name))]  # where results are stored
+        self.outs: list[str] = []  # where results are stored
         self.sound: set[str] = set()  # outcomes of x = x, which is true unless x is NaN, and of several
         if fn.name in unit.kernels:
             self.loop = self._kernel_loop
@@ -43,6 +43,7 @@ class FunctionEmitter(BodyEmitter):
         self.deep = False  # calls its own group outside of tail position, so it checks the stack
 
     def text(self) -> str:
+        self.outs = [f"%out{i or ''}" for i in range(self.unit.addresses(self.fn.name))]
         params = [f"ptr {out}" for out in self.outs]
         for i, var in enumerate(self.fn.params):
             names = [f"%p{i}.{k}" for k in range(len(leaves(var.ty)))]
@@ -132,12 +133,13 @@ class FunctionEmitter(BodyEmitter):
             w.give(types, values)
 
     def _store(self, values: Values) -> None:
-        """Stores results: cells at an address each, or all at one."""
+        """Stores results: at an address each, or all at one."""
         if len(self.outs) == 1:
             self.put(self.result, values, self.outs[0])
         else:
-            for out, value in zip(self.outs, values, strict=True):
-                self.w.store("ptr", value, out)
+            starts = spread(self.result).starts
+            for out, ty, i, j in zip(self.outs, self.fn.results, starts, starts[1:], strict=False):
+                self.put(ty, values[i:j], out)
 
     # ---- right-hand sides
 
@@ -185,11 +187,10 @@ class FunctionEmitter(BodyEmitter):
             how = f"notail {how}"  # or LLVM makes a loop of `1 + f (x + 1)`, which never exhausts the stack
         if not self.unit.indirect(name):
             return self.w.call(leaves(result), callee, arguments, how, self.place_of(span))
-        out = self.w.slot(f"[{struct(result).size} x i8]")
-        offsets = struct(result).offsets[: self.unit.addresses(name)]
-        outs = [f"ptr {self.w.at(out, offset)}" for offset in offsets]
-        self.w.call((), callee, [*outs, *arguments], how, self.place_of(span))
-        return self.get(result, out)
+        kept = result.items if self.unit.addresses(name) > 1 else (result,)
+        outs = [self.w.slot(f"[{struct(ty).size} x i8]") for ty in kept]
+        self.w.call((), callee, [*(f"ptr {out}" for out in outs), *arguments], how, self.place_of(span))
+        return [value for ty, out in zip(kept, outs, strict=True) for value in self.get(ty, out)]
 
     def _tail_call(self, name: str, args: tuple[f.Atom, ...], span: f.Span) -> None:
         result = f.Tup(self.unit.program.fns[name].results)

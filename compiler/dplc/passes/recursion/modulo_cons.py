@@ -10,7 +10,7 @@
 Such a function can take the addresses for its results as parameters (destination passing; Leijen and Lorenzen 2023).
 The cells are made first, with a hole in each.  The call, now in tail position, fills the holes.  So the stack does not
 grow with the list.  A function of several results has an address for each: the forward function of `map` makes a list
-and a record.  This file finds the calls; emission changes them.
+and a record.  Other results, such as stores, are those of the call.  This file finds the calls; emission changes them.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def is_small(rhs: f.Rhs, made: tuple[f.Var, ...]) -> bool:
 
 
 def with_holes(program: f.Program) -> set[str]:
-    """The functions with such calls.  They return cells, and are not mutually recursive."""
+    """The functions with such calls, which are not mutually recursive."""
     group, _ = groups(program)
     sizes = Counter(group.values())
     return {
@@ -122,7 +122,7 @@ def with_holes(program: f.Program) -> set[str]:
 
 
 def gives_cells(fn: f.Fn) -> bool:
-    return bool(fn.results) and all(isinstance(ty, f.Data) for ty in fn.results)
+    return any(isinstance(ty, f.Data) for ty in fn.results)
 
 
 def ends(block: f.Block, name: str) -> Iterator[Hole]:
