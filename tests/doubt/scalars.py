@@ -76,6 +76,9 @@ def single(h: Hole) -> str:
     return f"{h.one('sum', 'mean', 'maximum')} {h(array(F32, h.writer.below(3) + 1))}"
 
 
+WRAPPED = (" + 9223372036854775805", " * 4611686018427387904")  # beyond 64 bits for some indices of a loop
+
+
 @rule(8, lambda h: h.ty == INT)
 def integer(h: Hole) -> str:
     match h.writer.below(9):
@@ -103,7 +106,7 @@ def truth(h: Hole) -> str:
         case 0 | 1:
             return f"{h(FLOAT)} {h.one('<', '>', '<=')} {h(FLOAT)}"
         case 2:
-            return f"{h(INT)} {h.one('<', '=', '<>', '>=')} {h(INT)}"
+            return f"{h(INT)}{h.one('', '', '', *WRAPPED)} {h.one('<', '=', '<>', '>=')} {h(INT)}"
         case 3:
             return f"{h()} {h.one('&&', '||')} {h()}"
         case 4:
