@@ -16,6 +16,7 @@ may not be there.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 
 from dpl.node import node, replace
 
@@ -42,10 +43,8 @@ def interchanged(
     """The numbers of the accumulators of a nest that are added to in other nests, and these.  Accumulators of a nest
     around this one are `shared`."""
     ones: list[_Interchange] = []
-    try:
+    with suppress(Unfit):  # other accumulators may have no conditions
         par = unconditional(par, affine, supply)
-    except Unfit:
-        return set(), []
     for k, var in enumerate(bind.vars):
         try:
             ones.append(_Interchange(par, k, affine, var))

@@ -18,6 +18,7 @@ from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum, combined, natural_where
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.walk import bound_inside, every
+from dplc.flat.written_sums import written
 from dplc.passes.inversion.scattered import Unfit
 
 
@@ -116,19 +117,9 @@ class _Bounds:
         raise Unfit
 
     def written(self, total: Sum) -> f.Atom:
-        """The number that a sum is."""
-        b = self.b
-        made: f.Atom = integer(total.get(ONE, 0))
-        for term, factor in total.items():
-            if term == ONE:
-                continue
+        """The number that a sum is.  What is neither a length nor an index may be so large that sums overflow."""
+        for term in total.keys() - {ONE}:
             name = term[0] if isinstance(term, tuple) else term
             if name in self.inside or not (isinstance(term, tuple) or term in self.affine.counts):
-                raise Unfit  # what is neither a length nor an index may be so large that sums overflow
-            value: f.Atom = f.Var(str(term), f.I64)
-            if isinstance(term, tuple):
-                value = b.op("dim", (self.affine.arrays[term[0]],), k=term[1])
-            if abs(factor) != 1:
-                value = b.op("mul", (integer(abs(factor)), value))
-            made = b.op("add" if factor > 0 else "sub", (made, value))
-        return made
+                raise Unfit
+        return written(self.b, self.affine, total)

@@ -27,6 +27,7 @@ from dplc.flat.dims import dims_of
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with_binds, with_blocks, with_rhs
+from dplc.flat.written_sums import written
 from dplc.narrow import expect_type
 from dplc.passes.inversion.nests import with_nests
 from dplc.passes.parallel.found_places import Found, indices, is_much, outside
@@ -272,7 +273,7 @@ class _Ranges:
                 continue
             seen.append(total)
             large.update(self.may_overflow(total))
-            found.append(b.op("lt", (self.written(b, total), integer(0))))
+            found.append(b.op("lt", (written(b, self.affine, total), integer(0))))
         for name in sorted(large):
             number = f.Var(name, f.I64)
             found += [b.op("gt", (number, integer(LARGEST))), b.op("lt", (number, integer(-LARGEST)))]
@@ -291,21 +292,6 @@ class _Ranges:
         positive = all(factor > 0 for term, factor in total.items() if term not in (ONE, *numbers))
         fine = single and positive and total.get(ONE, 0) >= -1 + (1 in [total[name] for name in numbers])
         return [] if fine else numbers
-
-    def written(self, b: Builder, total: Sum) -> f.Atom:
-        """A sum as code."""
-        made: f.Atom = integer(total.get(ONE, 0))
-        for term, factor in sorted(total.items(), key=lambda item: -item[1]):
-            if term == ONE:
-                continue
-            value: f.Atom = f.Var(str(term), f.I64)
-            if isinstance(term, tuple):
-                value = b.op("dim", (self.affine.arrays[term[0]],), k=term[1])
-            if abs(factor) != 1:
-                value = b.op("mul", (integer(abs(factor)), value))
-            first = made == integer(0) and factor > 0
-            made = value if first else b.op("add" if factor > 0 else "sub", (made, value))
-        return made
 
 
 def unchecked(block: f.Block) -> f.Block:
