@@ -150,6 +150,12 @@ KINDS: dict[str, tuple[Sequence[int], Callable[[int], str | dict[str, str]]]] = 
     "tuples in tuples": (CALLS, lambda n: f"let t = {'(1.5, ' * n}2.5{')' * n}\ndo print t\n"),
     "when": (CALLS, lambda n:
         f"let f x = match x with {each(n, 'y when y > # -> y * #', ' | ')} | _ -> 0\n{SOME_CALLS}"),
+    "when, on two parts in turns": ((50, 100, 200), lambda n:
+        f"let f x = match (x, x + 1) with {each(n, '(#, y) when y > # -> y * # | (a, #) when a < 5 -> a', ' | ')}"
+        f" | _ -> 0\n{SOME_CALLS}"),
+    "arms on three parts": ((20, 40, 80), lambda n:
+        f"let f x = match (x, x + 1, x + 2) with"
+        f" {each(n, '(#, _, _) -> x | (_, #, b) -> b | (a, _, #) -> a', ' | ')} | _ -> 0\n{SOME_CALLS}"),
     "references in a loop": (CALLS, lambda n:
         f"let f (k : int) = {each(n, 'let r# = ref #.5 in')}\n"
         f"  loop _ = () for i < k do ({each(n, 'r# := !r# + float i', '; ')}); {each(n, '!r#', ' + ')}\n{SOME_CALLS}"),
