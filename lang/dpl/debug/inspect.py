@@ -68,7 +68,7 @@ class Frame:
         for local in self.names or self.place.names or ():
             slot = self.scope.slots.get(local.name)
             name = shown_name(local.name)
-            if slot is None or slot >= len(self.env) or name in found or name == "_":
+            if slot is None or slot >= len(self.env) or name in found or name.partition(".")[0] == "_":
                 continue
             value = self.env[slot]
             if pattern := self.function.patterns.get(local.name):
