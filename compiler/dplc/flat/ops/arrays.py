@@ -53,6 +53,8 @@ from dplc.flat.types import elem_of, of_rank, rank_of
 
 # ---- types ----------------------------------------------------------------------------------------------------------
 
+RAGGED = "an array's rows must have one size: [{a}], [{b}]"  # a message
+
 
 def rows_of(ty: Type, n: int) -> Type:
     """The type of the part of an array at `n` indices."""

@@ -9,6 +9,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.masked import masked
+from dplc.flat.ops.arrays import RAGGED
 from dplc.flat.show import show_type
 from dplc.flat.types import rank_of
 from dplc.machine.emit import arrays
@@ -209,7 +210,7 @@ def array(e: BodyEmitter, op: f.Op) -> Values:
         e.once(first, put)
         return fresh.values
     rows = [operand(e, x) for x in op.args]
-    site = e.site(op.span, "an array's rows must have one size: [{a}], [{b}]")
+    site = e.site(op.span, RAGGED)
     for row in rows[1:]:
         arrays.check_shape(e, rows[0].dims, row.dims, site)
     fresh = arrays.new_array(e, rows[0].elem, [str(len(rows)), *rows[0].dims])

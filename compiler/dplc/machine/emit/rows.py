@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.flat.ops.arrays import RAGGED
 from dplc.flat.types import rank_of
 from dplc.flat.walk import used
 from dplc.machine.emit import arrays
@@ -30,7 +31,7 @@ class Rows:
         """Copies the results of a point into the arrays, which the first point allocates."""
         e, w = self.e, self.e.w
         rows = [as_array(atom, e.value(atom)) for atom in self.results]
-        ragged = e.site(self.span, "an array's rows must have one size: [{a}], [{b}]")
+        ragged = e.site(self.span, RAGGED)
         types = [leaf for row in rows for leaf in ("ptr", "ptr", *("i64",) * (len(self.counts) + len(row.dims)))]
 
         def allocate() -> Values:

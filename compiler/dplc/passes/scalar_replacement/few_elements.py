@@ -16,10 +16,12 @@ from math import prod
 from dpl.node import node, record
 
 from dplc.flat import term as f
+from dplc.flat.dims import Dims
 from dplc.flat.ops.table import OPS, result_type
 from dplc.flat.types import elem_of
 
 Shape = tuple[int, ...]
+FEW = 16  # elements of an array that is split
 IN_ORDER = 15  # so many elements are added in sequence; sums of more have another order (`machine/runtime/kernels.py`)
 
 
@@ -38,6 +40,14 @@ class Few:
 
 
 Piece = Few | f.Atom
+
+
+def shape_of(dims: Dims, atom: f.Atom) -> Shape | None:
+    """The shape of an array of few numbers, if it is known."""
+    if not isinstance(atom, f.Var) or not isinstance(elem_of(atom.ty), f.Num) or not isinstance(atom.ty, f.Arr):
+        return None
+    shape = dims.shape(atom)
+    return shape if shape and 0 < prod(shape) <= FEW else None
 
 
 def number(shape: Shape, indices: Sequence[int]) -> int:

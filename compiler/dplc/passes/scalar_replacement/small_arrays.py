@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import product
 from math import prod
 
@@ -39,7 +38,7 @@ from dplc.flat.walk import (
     with_branches,
 )
 from dplc.passes.scalar_replacement.added_literals import added_literals
-from dplc.passes.scalar_replacement.few_elements import EXPANSIONS, Few, Piece, Shape, Writer, made_whole
+from dplc.passes.scalar_replacement.few_elements import EXPANSIONS, FEW, Few, Piece, Shape, Writer, made_whole, shape_of
 from dplc.passes.scalar_replacement.few_extrema import few_extrema
 from dplc.passes.scalar_replacement.large_work import called_in_points, large_work
 from dplc.passes.scalar_replacement.needed_elements import needed_elements
@@ -48,7 +47,6 @@ from dplc.passes.simplify.hoist_dims import dims_read, hoist_dims
 from dplc.passes.simplify.purity import HERE
 from dplc.passes.simplify.simplify import simplified
 
-FEW = 16  # elements of an array that is split
 FEWER = 4  # elements that are read from memory where nothing else would tell to split the array
 FACTOR = 128  # elements, at most, of a matrix that are read for its product with a vector of few
 
@@ -74,8 +72,8 @@ def nowhere(block: f.Block, dims: Dims) -> bool:
 
 def again(program: f.Program) -> f.Program:
     """As `small_arrays`, of functions that read known directions of few elements, such as those of the rows of a
-    Jacobian, once derivatives are inlined."""
-    chosen = [name for name, fn in program.fns.items() if reads_directions(fn)]
+    Jacobian, or add to few elements at constants, once derivatives are inlined."""
+    chosen = [name for name, fn in program.fns.items() if has_few(fn)]
     if not chosen:
         return program
     supply = supply_for(program)
@@ -85,8 +83,9 @@ def again(program: f.Program) -> f.Program:
     return replace(program, fns=program.fns | made)
 
 
-def reads_directions(fn: f.Fn) -> bool:
-    """True if a function reads, at a constant, a comprehension of few elements that uses nothing from outside."""
+def has_few(fn: f.Fn) -> bool:
+    """True if a function adds, at a constant, to few elements; or reads there a comprehension of few elements that uses
+    nothing from outside."""
     built = set[str]()
     for bind in every(fn.body):
         match bind.rhs:
@@ -95,6 +94,8 @@ def reads_directions(fn: f.Fn) -> bool:
                 if inside.issuperset(mentions(body)):
                     built.update(names(bind.vars))
             case f.Op("index", (f.Var(name), f.Const())) if name in built:
+                return True
+            case f.Op("acc_index", (f.Const(), _, f.Const(int(n)), f.Const())) if n <= FEW:
                 return True
             case _:
                 pass
@@ -111,8 +112,7 @@ def without_small(
         return fn
     is_main = fn.name == program.main
     now = dims if fn is given else known.dims(fn)
-    few = partial(shape_of, now)
-    if (straight := unrolled(fn, supply, is_main, lambda block: aside(block, now), few)) is not fn:
+    if (straight := unrolled(fn, supply, now, is_main, lambda block: aside(block, now))) is not fn:
         fn = simplified(straight, supply, program)
         now = known.dims(fn)
     if (plain := few_extrema(fn, lambda array: length_of(now, array), supply)) is not fn:
@@ -125,14 +125,6 @@ def without_small(
         now = known.dims(fn)
     needed = needed_elements(fn, now, supply)
     return fn if needed is fn else simplified(needed, supply, program)
-
-
-def shape_of(dims: Dims, atom: f.Atom) -> Shape | None:
-    """The shape of an array of few numbers, if it is known."""
-    if not isinstance(atom, f.Var) or not isinstance(elem_of(atom.ty), f.Num) or not isinstance(atom.ty, f.Arr):
-        return None
-    shape = dims.shape(atom)
-    return shape if shape and 0 < prod(shape) <= FEW else None
 
 
 def length_of(dims: Dims, atom: f.Atom) -> int | None:

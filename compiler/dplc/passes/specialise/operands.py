@@ -15,10 +15,9 @@ from dpl.core import ty as t
 from dpl.prims import TABLE
 from dpl.source import Span
 
+from dplc.flat.ops.arrays import RAGGED
 from dplc.passes.specialise.copier import Copier, Scope
 from dplc.passes.specialise.program import dimensions
-
-ROWS = "an array's rows must have one size: [{a}], [{b}]"
 
 
 def has_several(e: c.Prim | c.ArrayLit) -> bool:
@@ -32,7 +31,7 @@ def copied(copier: Copier, e: c.Prim | c.ArrayLit, scope: Scope) -> c.Term:
     """The copy of such a term, with comparisons before it."""
     ty = copier.ty(e.ty, scope)
     if isinstance(e, c.ArrayLit):
-        lets, items = compared(copier, e, e.items, [copier.term(item, scope) for item in e.items], 0, ROWS)
+        lets, items = compared(copier, e, e.items, [copier.term(item, scope) for item in e.items], 0, RAGGED)
         return within(lets, c.ArrayLit(e.span, ty, items))
     args = [copier.term(arg, scope) for arg in e.args]
     ranks = [len(dimensions(arg.ty)[0]) for arg in args]
