@@ -20,6 +20,7 @@ from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.walk import bound_inside, every
 from dplc.flat.written_sums import written
 from dplc.passes.inversion.scattered import Unfit
+from dplc.passes.simplify.purity import droppable
 
 
 def restricted(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> list[f.Bind] | None:
@@ -51,11 +52,11 @@ def restricted(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> li
 
 
 def is_arithmetic(bind: f.Bind) -> bool:
-    """True for what conditions need, of whole numbers."""
+    """True for what conditions need, of whole numbers: it cannot fail."""
     whole = all(var.ty in (f.I64, f.BOOL) for var in bind.vars)
     match bind.rhs:
-        case f.Op("add" | "sub" | "mul" | "and" | "or" | "not" | "eq" | "ne" | "lt" | "le" | "gt" | "ge"):
-            return whole
+        case f.Op(args=args) as op:
+            return whole and droppable(op) and all(arg.ty in (f.I64, f.BOOL) for arg in args)
         case f.If(_, then, other):
             return whole and all(map(is_arithmetic, (*then.binds, *other.binds)))
         case _:
