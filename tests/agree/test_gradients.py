@@ -13,7 +13,7 @@ LONG = (  # many seconds for the compiler
     "lantern", "linalg_det", "linalg_halves", "linalg_more", "rowless", "edges", "reduce_closures", "axes",
     "convolution_sums", "linalg_spectrum", "linalg_solve", "linalg_factors", "kept_stencils", "nests", "stencils",
     "overwritten", "scans", "open_helpers", "convolution", "ref_contents", "ref_outer", "rows_added", "rearranging",
-    "tree_products", "normalised", "guessed_lengths", "records_in_steps", "lags",
+    "tree_products", "normalised", "guessed_lengths", "records_in_steps", "lags", "shared_more",
 )  # fmt: skip
 PROGRAMS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
