@@ -19,17 +19,6 @@ from dplc.flat.walk import blocks, every
 from dplc.passes.simplify.purity import pure
 
 
-def may_fail(rhs: f.Rhs) -> bool:
-    """True for code that may end the program."""
-    match rhs:
-        case f.Op(name):
-            return OPS[name].fails not in (Fails.NEVER, Fails.SHAPES) and not pure(rhs)
-        case f.Call():
-            return True
-        case _:
-            return any(may_fail(bind.rhs) for block in blocks(rhs) for bind in block.binds)
-
-
 class CheckedPlaces:
     """The places of one function."""
 
@@ -39,6 +28,19 @@ class CheckedPlaces:
         self.standing = False
         for bind in every(body):
             self.define(bind)
+
+    def may_fail(self, rhs: f.Rhs) -> bool:
+        """True for code that may end the program."""
+        match rhs:
+            case f.Op(name):
+                fails = OPS[name].fails
+                if fails is Fails.COUNT and self.affine.is_natural(self.affine.sum(rhs.args[0])):
+                    return False
+                return fails not in (Fails.NEVER, Fails.SHAPES) and not pure(rhs)
+            case f.Call():
+                return True
+            case _:
+                return any(self.may_fail(bind.rhs) for block in blocks(rhs) for bind in block.binds)
 
     def stands(self, rhs: f.Rhs) -> bool:
         """True if code reads, writes or adds at places that are not known to be there wherever the code is."""

@@ -38,7 +38,7 @@ from dplc.flat.walk import (
 )
 from dplc.narrow import expect_type
 from dplc.passes.inversion.invert import inverted
-from dplc.passes.parallel.checked_places import CheckedPlaces, may_fail
+from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
 from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.simplify.dead_code import drop_unused
@@ -350,10 +350,10 @@ class Joiner:
         passed = [bind for bind in after if not self.movable(bind)]
         if (early and not self.harmless(first.rhs)) or (passed and (early or not self.harmless(second))):
             return None
-        failing = any(may_fail(bind.rhs) for bind in passed)
+        failing = any(self.places.may_fail(bind.rhs) for bind in passed)
         if failing and self.places.stands(second):
             return None
-        if (failing or may_fail(first.rhs)) and any(self.places.stands(bind.rhs) for bind in before):
+        if (failing or self.places.may_fail(first.rhs)) and any(self.places.stands(bind.rhs) for bind in before):
             return None
         return before, after
 
