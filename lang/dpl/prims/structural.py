@@ -29,7 +29,7 @@ ARRAYS = (
     row("fill", "int -> 'a -> 'a[?]", "n times the same", pure=False),
     hidden("index", "'a[n] -> int -> 'a", "element at an index; out of bounds is an error (varied)", pure=False),
     hidden("update", "'a[n] -> 'a -> int -> 'a[n]",
-           "a copy (in place when nobody sees it) with one element changed (varied)", pure=False),
+           "a copy (in place if nothing else holds the array) with one element changed (varied)", pure=False),
     hidden("slice", "'a[n] -> int -> int -> 'a[?]", "elements lo to hi - 1 of the outermost dimension", pure=False),
     hidden("append", "'a -> 'b -> 'c where append 'a 'b 'c", "concatenation of two strings, lists or arrays", op="++"),
     row("reshape", "'a[n] -> 'b",
