@@ -23,9 +23,9 @@ from stand_in import Server
 
 STEPS = Path(__file__).parent / "steps"
 EACH = {
-    "kmeans": {"launch": 5, "up": 1, "down": 4, "wait": 4},
+    "kmeans": {"launch": 4, "up": 1, "down": 4, "wait": 4},
     "recurrent": {"launch": 0, "up": 0, "down": 0, "wait": 0},
-    "mixture": {"launch": 4, "up": 3, "down": 4, "wait": 4},
+    "mixture": {"launch": 3, "up": 2, "down": 3, "wait": 3},
     "biases": {"launch": 4, "up": 0, "down": 1, "wait": 1},
     "few_biases": {"launch": 12, "up": 0, "down": 0, "wait": 0},
 }

@@ -255,7 +255,7 @@ def names_inside(rhs: f.Rhs) -> set[str]:
 
 
 def is_outside(atom: f.Atom, rhs: f.Rhs) -> bool:
-    """True if an atom is visible outside a right-hand side, of which it may be a result."""
+    """True if a right-hand side does not bind an atom: not for its blocks, and not in them."""
     if not isinstance(atom, f.Var):
         return True
     return not any(atom.name in names_in(b) for b in blocks(rhs)) and all(v.name != atom.name for v in binders(rhs))
