@@ -15,7 +15,16 @@ from functools import cache
 
 from dpl.digest import blake2b
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from io import FileIO
+    from typing import TypeVar
+
+    Buffer = TypeVar("Buffer", bytes, memoryview)
+
 MAGIC = b"DPL kept 3\n"
+START = len(MAGIC) + 4  # the bytes before the content
 OURS = 0o700
 
 
@@ -29,15 +38,33 @@ def folder() -> str:
 
 def read(path: str | os.PathLike[str]) -> bytes | None:
     """The contents of an entry, or None if it is missing, damaged or not trustworthy."""
+    return _found(path, lambda file: (file.read(START), file.read()))
+
+
+def mapped(path: str | os.PathLike[str]) -> memoryview | None:
+    """As `read`, but the contents are mapped: a large entry of which little is used is not copied."""
+
+    def parts(file: FileIO) -> tuple[memoryview, memoryview]:
+        from mmap import ACCESS_READ, mmap
+
+        whole = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+        return whole[:START], whole[START:]
+
+    return _found(path, parts)
+
+
+def _found(path: str | os.PathLike[str], parts: Callable[[FileIO], tuple[Buffer, Buffer]]) -> Buffer | None:
     if not usable(folder()):
         return None
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
-            data = file.read() if stat.S_ISREG(status.st_mode) and is_ours(status) else b""
-    except OSError:
+            if not (stat.S_ISREG(status.st_mode) and is_ours(status)):
+                return None
+            start, content = parts(file)
+    except (OSError, ValueError):  # ValueError: an empty file cannot be mapped
         return None
-    return checked(data)
+    return content if start == MAGIC + control(content) else None
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
@@ -62,12 +89,11 @@ def sealed(content: bytes) -> bytes:
 
 def checked(data: bytes) -> bytes | None:
     """The content of an entry; None if it is damaged."""
-    start = len(MAGIC) + 4
-    content = data[start:]
-    return content if data[:start] == MAGIC + control(content) else None
+    content = data[START:]
+    return content if data[:START] == MAGIC + control(content) else None
 
 
-def control(content: bytes) -> bytes:
+def control(content: bytes | memoryview) -> bytes:
     """What shows that an entry is damaged.  A run reads megabytes; `checksum` would take a fortieth of a short one."""
     return zlib.crc32(content).to_bytes(4, "little")
 

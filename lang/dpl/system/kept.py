@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 from dpl import pickled
 from dpl.system import entries
 from dpl.system.entries import OURS, read, usable
+from dpl.system.entries import mapped as mapped
 from dpl.system.entries import write as write
 
 Result = TypeVar("Result")

@@ -19,22 +19,40 @@ from dpl.types.state.env import Exports
 FIRST = "Prelude"
 NAME, WHAT = "library", "checking the standard library"
 
+Place = tuple[int, int]  # where a part begins and ends
 
-def packed(value: object) -> bytes:
-    """A value for `Lazy`.  A smaller cache is read, and its checksum computed, sooner; few values are unpacked."""
-    return zlib.compress(pickled.dumps(value, 5), 1)
+
+class Parts:
+    """Packed values, side by side in one buffer.  A pickle has none of it: the library's file has it behind the pickle,
+    and is mapped, not read.  A smaller file has its checksum sooner; few values are unpacked."""
+
+    def __init__(self) -> None:
+        self.buffer: bytearray | memoryview = bytearray()
+
+    def add(self, value: object) -> Place:
+        assert isinstance(self.buffer, bytearray)
+        start = len(self.buffer)
+        self.buffer += zlib.compress(pickled.dumps(value, 5), 1)
+        return start, len(self.buffer)
+
+    def at(self, place: Place):
+        return pickled.loads(zlib.decompress(self.buffer[slice(*place)]))
+
+    def __reduce__(self) -> tuple:
+        return Parts, ()
 
 
 class Lazy(MutableMapping):
     """A mapping whose values stay packed until their first use."""
 
-    def __init__(self, packed: dict[str, bytes]) -> None:
+    def __init__(self, parts: Parts, packed: dict[str, Place]) -> None:
+        self.parts = parts
         self.packed = packed
         self.ready: dict = {}
 
     def __getitem__(self, name: str):
         if name not in self.ready:
-            self.ready[name] = pickled.loads(zlib.decompress(self.packed[name]))
+            self.ready[name] = self.parts.at(self.packed[name])
         return self.ready[name]
 
     def get(self, name: str, default=None):
@@ -57,7 +75,8 @@ class Lazy(MutableMapping):
         return len(self.packed.keys() | self.ready.keys())
 
     def __reduce__(self) -> tuple:
-        return Lazy, (self.packed | {name: packed(value) for name, value in self.ready.items()},)
+        assert not self.ready  # only the library is packed, where it is made
+        return Lazy, (self.parts, self.packed)
 
 
 @record
@@ -69,6 +88,7 @@ class Library:
     datas: dict[str, term.Data]
     loud: set[str]
     primitives: Exports = field(default_factory=Exports)
+    parts: Parts = field(default_factory=Parts)
 
 
 @cache
@@ -76,12 +96,19 @@ def library() -> Library:
     """The library from the cache; if it is not there, as it was shipped, or else newly checked."""
     path = entry()
 
+    def find() -> Library | None:
+        data = host.current.cache.mapped(path)
+        try:
+            return None if data is None else unpacked(data)
+        except Exception:  # another version of Python wrote it
+            return None
+
     def make() -> Library:
         data = host.current.shipped(NAME, sources()) or packed_library()
         host.current.cache.write(path, data)
-        return pickled.loads(data)
+        return unpacked(memoryview(data))
 
-    return host.current.cache.once(lambda: host.current.cache.unpickled(path), make, WHAT)
+    return host.current.cache.once(find, make, WHAT)
 
 
 def entry() -> Path:
@@ -102,7 +129,17 @@ def sources() -> list[Path]:
 
 
 def packed_library() -> bytes:
-    return pickled.dumps(check_library(), 5)
+    """Length of a pickle | the pickle | the parts that it refers to."""
+    made = check_library()
+    head = pickled.dumps(made, 5)
+    return len(head).to_bytes(8, "little") + head + made.parts.buffer
+
+
+def unpacked(data: memoryview) -> Library:
+    end = 8 + int.from_bytes(data[:8], "little")
+    found: Library = pickled.loads(data[8:end])
+    found.parts.buffer = data[end:]
+    return found
 
 
 def check_library() -> Library:
@@ -123,10 +160,14 @@ def check_library() -> Library:
     del found.modules["Prim"]
     for name, exports in found.modules.items():
         found.modules[name] = public = exports.public()
-        public.values = Lazy({n: packed(v) for n, v in public.values.items()})
-    base.values = Lazy({n: packed(v) for n, v in base.values.items()})
-    found.definitions = Lazy({n: packed(d) for n, d in definitions.items()})
+        public.values = lazy(found.parts, public.values)
+    base.values = lazy(found.parts, base.values)
+    found.definitions = lazy(found.parts, definitions)
     return found
+
+
+def lazy(parts: Parts, values: Mapping) -> Lazy:
+    return Lazy(parts, {name: parts.add(value) for name, value in values.items()})
 
 
 def in_order() -> list[Module]:
