@@ -24,14 +24,17 @@ from dplc.ad.tangents.symbolic_zeros import (
     MAYBE_ZERO,
     ZERO_ELEMENTS,
     Part,
+    Told,
     Zeros,
     absence,
     after_branch,
     after_loop,
+    all_certain,
     atom_of,
     by_sign,
     either,
     end_of,
+    how_told,
     marks,
     sent,
     signed,
@@ -59,7 +62,7 @@ class Forward:
         self.varied = graph.varied(i for i, _ in active)
         self.env: dict[Node, Part] = {}
         self.defs: dict[str, f.Op] = {}  # the operations that bind variables without tangents
-        self.held: dict[tuple, tuple[Sequence[int], bool]] = {}  # a loop, zeros of its inits -> what held, for `loop`
+        self.held: dict[tuple, tuple[Sequence[int], Told]] = {}  # a loop, zeros of its inits -> what held, for `loop`
 
     def function(self, fn: f.Fn, name: str, results: Sequence[int]) -> tuple[f.Fn, list[Zeros]]:
         """The derivative of `fn`.  It also returns the tangents of the leaves `results` of its results."""
@@ -256,15 +259,17 @@ class Forward:
         """A loop with tangents of its varied state.  That their zeros do not change, and are exact, is assumed; if it
         is wrong, the loop is written again.  What held is remembered for when a loop around it is written again."""
         assert isinstance(bind.rhs, f.For | f.While)
-        given = bind.vars, tuple([part and part.zeros for init in bind.rhs.inits for part in self.parts(init)])
-        while (weaker := self.attempt(b, bind, *self.held.get(given, ((), True)))) is not None:
+        inits = [part for init in bind.rhs.inits for part in self.parts(init)]
+        best = max(how_told(inits), Told.BY_MARK)
+        given = bind.vars, tuple([part and part.zeros for part in inits]), best
+        while (weaker := self.attempt(b, bind, *self.held.get(given, ((), best)))) is not None:
             self.held[given] = weaker
 
     def attempt(
-        self, b: Builder, bind: f.Bind, doubtful: Sequence[int], exact: bool
-    ) -> tuple[Sequence[int], bool] | None:
-        """Writes a loop.  The `doubtful` leaves are taken to become MAYBE_ZERO; not all of these stay exact if `exact`
-        is false.  If that does not hold, nothing is written, and the result is a weaker assumption."""
+        self, b: Builder, bind: f.Bind, doubtful: Sequence[int], known: Told
+    ) -> tuple[Sequence[int], Told] | None:
+        """Writes a loop.  The `doubtful` leaves are taken to become MAYBE_ZERO, all of these to be told at least as
+        `known` says.  If that does not hold, nothing is written, and the result is a weaker assumption."""
         rhs = bind.rhs
         assert isinstance(rhs, f.For | f.While)
         width = len(rhs.state)
@@ -272,33 +277,34 @@ class Forward:
         inits = [part for init in rhs.inits for part in self.parts(init)]
         carried = [k for k, (s, i, _) in enumerate(leaves) if (s.name, i) in self.varied]
         states = [b.fresh("d", leaves[k][2]) for k in carried]
-        told: dict[int, f.Var] = {}
+        marked: dict[int, f.Var] = {}
         for k, state in zip(carried, states, strict=True):
             zeros = MAYBE_ZERO if k in doubtful else either([inits[k]])
-            if exact and zeros is MAYBE_ZERO and f.is_float(state.ty):
-                told[k] = b.fresh("a", f.BOOL)
-            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros, told.get(k))
+            if known and zeros is MAYBE_ZERO and f.is_float(state.ty):
+                marked[k] = b.fresh("a", f.BOOL)
+            certain = k in marked and known is Told.CERTAINLY
+            self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros, marked.get(k), certain=certain)
         inner = b.inner()
         self.block(inner, rhs.body)
         nexts = [part for r in rhs.body.results[:width] for part in self.parts(r)]
         worse = [k for k in carried if either([nexts[k]]) > self.env[(leaves[k][0].name, leaves[k][1])].zeros]
-        still = exact and all(end is None or end.exact for k in carried for end in [nexts[k]])
+        still = min(known, how_told(nexts[k] for k in carried))
         if worse and not doubtful:
             return carried, still  # the weakest
-        if told and not still:
+        if marked and still < known:
             return doubtful, still
         kept = self.kept(inner, rhs.body.results[width:])
         body = inner.block(
             *rhs.body.results[:width],
             *(atom_of(nexts[k], leaves[k][2]) for k in carried),
-            *(absence(inner, nexts[k]) for k in told),
+            *(absence(inner, nexts[k]) for k in marked),
             *rhs.body.results[width:],
             *kept,
         )
         outs = [b.fresh("d", leaves[k][2]) for k in carried]
-        more = {k: b.fresh("a", f.BOOL) for k in told}
-        starts = [*(atom_of(inits[k], leaves[k][2]) for k in carried), *(absence(b, inits[k]) for k in told)]
-        loop = with_states(rhs, (*states, *told.values()), starts, body, rhs.collect + len(kept))
+        more = {k: b.fresh("a", f.BOOL) for k in marked}
+        starts = [*(atom_of(inits[k], leaves[k][2]) for k in carried), *(absence(b, inits[k]) for k in marked)]
+        loop = with_states(rhs, (*states, *marked.values()), starts, body, rhs.collect + len(kept))
         b.binds.append(f.Bind((*bind.vars[:width], *outs, *more.values(), *self.collected(b, bind, kept)), loop))
         self.split(b, bind, kept, loop.collect)
         for k, out in zip(carried, outs, strict=True):
@@ -365,7 +371,7 @@ class Forward:
             case "acc_add":
                 parts = [part for _, part in self.there(op)]
                 total = parts[0].atom if len(parts) == 1 else self.convert.add(b, parts[0].atom, parts[1].atom)
-                return [Part(total, min(p.zeros for p in parts))]
+                return [sum_of(b, total, parts)]
             case "acc_zeros":
                 return [part for _, part in self.there(op)]
             case "acc_index" | "acc_slice":
@@ -397,9 +403,11 @@ class Forward:
         parts = self.sum(b, y, [(i, part, share) for i, part in self.there(op)])
         if not bulk.chooses(op):
             return parts
-        chosen = [Part(part.atom, MAYBE_ZERO, bulk.not_chosen(b, op, i, part, y)) for i, part in self.there(op)]
+        there = self.there(op)
+        chosen = [Part(part.atom, MAYBE_ZERO, bulk.not_chosen(b, op, i, part, y)) for i, part in there]
         absent = sum_of(b, parts[0].atom, chosen).absent if all(part.absent for part in chosen) else None
-        return [Part(p.atom, max(p.zeros, zeros_of_choice(y)), absent) for p in parts]
+        certain = all_certain([part for _, part in there])
+        return [Part(p.atom, max(p.zeros, zeros_of_choice(y)), absent, certain=certain) for p in parts]
 
     def product(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
         """The tangent of a product of arrays."""

@@ -24,11 +24,13 @@ from dplc.ad.tangents.symbolic_zeros import (
     MAYBE_ZERO,
     ZERO_ELEMENTS,
     Part,
+    Told,
     absence,
     after_loop,
     atom_of,
     by_sign,
     either,
+    how_told,
     sent,
     together,
 )
@@ -165,7 +167,7 @@ class Loop:
         self.tape = Tape(reverse, rhs.body, (*index, *rhs.state), tape, Runs.STEPS, count)
         self.body = Body(reverse, tape, self.tape)
         self.steps: f.Var | None = None  # the number of steps of a While
-        self.held: dict[tuple, tuple[bool, bool]] = {}  # zeros of the results' cotangents -> what held, for `run`
+        self.held: dict[tuple, tuple[bool, Told]] = {}  # zeros of the results' cotangents -> what held, for `run`
 
     def backward(self, scope: Scope) -> None:
         self.body.forget()
@@ -192,11 +194,13 @@ class Loop:
         """Writes the backward loop, under the assumption that the zeros of the state's cotangents do not change, and
         are exact.  If that is wrong, it is written again with a weaker assumption.  That one is remembered: a loop
         around is written again, too, and this one with it, so their number would double with each loop around."""
-        given = tuple([part and part.zeros for part in self.reverse.result_parts(scope, self.bind.vars)])
-        while (weaker := self.attempt(scope, *self.held.get(given, (False, True)))) is not None:
+        exits = self.reverse.result_parts(scope, self.bind.vars)
+        best = max(how_told(exits), Told.BY_MARK)
+        given = tuple([part and part.zeros for part in exits]), best
+        while (weaker := self.attempt(scope, *self.held.get(given, (False, best)))) is not None:
             self.held[given] = weaker
 
-    def attempt(self, scope: Scope, doubtful: bool, exact: bool) -> tuple[bool, bool] | None:
+    def attempt(self, scope: Scope, doubtful: bool, known: Told) -> tuple[bool, Told] | None:
         """Writes the backward loop under an assumption.  If that is wrong, nothing is written, and the result is a
         weaker one."""
         rhs, width = self.rhs, len(self.rhs.state)
@@ -209,10 +213,11 @@ class Loop:
         inner = LoopScope(scope, frozenset(self.tape.names))
         states = [scope.b.fresh("c", scope.type(node)) for node in carried.values()]
         begin = [MAYBE_ZERO if doubtful else either([exits[k]]) for k in carried]
-        told = {k: scope.b.fresh("a", f.BOOL) for k, state, zeros in zip(carried, states, begin, strict=True)
-                if exact and zeros is MAYBE_ZERO and f.is_float(state.ty)}  # fmt: skip
+        marked = {k: scope.b.fresh("a", f.BOOL) for k, state, zeros in zip(carried, states, begin, strict=True)
+                  if known and zeros is MAYBE_ZERO and f.is_float(state.ty)}  # fmt: skip
         for k, state, zeros in zip(carried, states, begin, strict=True):
-            inner.add(targets[k], Part(state, zeros, told.get(k)))
+            certain = k in marked and known is Told.CERTAINLY
+            inner.add(targets[k], Part(state, zeros, marked.get(k), certain=certain))
         count = self.steps if isinstance(rhs, f.While) else rhs.count
         assert count is not None
         back = scope.b.fresh("j", f.I64)
@@ -223,27 +228,27 @@ class Loop:
         self.collected(scope, inner, index)
         self.tape.backward(inner)
         nexts = {k: inner.get(node) for k, node in carried.items()}
-        still = exact and all(end is None or end.exact for end in nexts.values())
+        still = min(known, how_told(nexts.values()))
         worse = not doubtful and any(either([n]) > zeros for n, zeros in zip(nexts.values(), begin, strict=True))
-        if worse or (told and not still):
+        if worse or (marked and still < known):
             return doubtful or worse, still
 
         ends = [atom_of(n, state.ty) for n, state in zip(nexts.values(), states, strict=True)]
-        ends += [absence(inner.b, nexts[k]) for k in told]
+        ends += [absence(inner.b, nexts[k]) for k in marked]
         body = inner.b.block(*ends, *inner.results())
         given = {index.name} if isinstance(rhs, f.For) else set[str]()
         body = self.body.finish(body, index, before.binds, given, {}, lambda _: False)
         inits = [atom_of(exits[k], state.ty) for k, state in zip(carried, states, strict=True)]
-        inits += [absence(scope.b, exits[k]) for k in told]
+        inits += [absence(scope.b, exits[k]) for k in marked]
         own = len(inits)
         inits += inner.inits()
-        loop = f.For(back, count, (*states, *told.values(), *inner.states()), tuple(inits), body)
+        loop = f.For(back, count, (*states, *marked.values(), *inner.states()), tuple(inits), body)
         outs = [scope.b.fresh("c", i.ty) for i in inits]
         scope.b.binds.append(self.undone(f.Bind(tuple(outs), loop)))
         inner.close(outs[own:], count)
         if isinstance(rhs, f.For):
             fill_over(self.reverse, scope, inner, index, count)
-        marks = dict(zip(told, outs[len(states) :], strict=False))
+        marks = dict(zip(marked, outs[len(states) :], strict=False))
         for k, out in zip(carried, outs, strict=False):
             scope.add(sources[k], after_loop(scope.b, out, marks.get(k), count, (exits[k], nexts[k])))
         return None

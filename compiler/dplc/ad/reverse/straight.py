@@ -13,7 +13,7 @@ from dplc.ad.reverse import transpose
 from dplc.ad.reverse.cotangents import Scope, if_there
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.rules import bulk as rules
-from dplc.ad.tangents.symbolic_zeros import ZERO_ELEMENTS, Part, by_sign
+from dplc.ad.tangents.symbolic_zeros import ZERO_ELEMENTS, Part, all_certain, by_sign
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -79,7 +79,8 @@ class Op:
         if not rules.chooses(self.op):
             return part.alike(t, part.part_of_sum(t.ty))
         zeros = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)).part_of_sum(t.ty)
-        return Part(t, zeros, rules.not_chosen(scope.b, self.op, i, part, self.y))
+        certain = all_certain([part])
+        return Part(t, zeros, rules.not_chosen(scope.b, self.op, i, part, self.y), certain=certain)
 
 
 @record

@@ -50,7 +50,7 @@ def to_all(*operands: int) -> Transpose:
 
     def rule(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
         for i in operands:
-            give(r, scope, op.args[i], ct, ct.atom)
+            r.add(scope, op.args[i], [ct])
 
     return rule
 
@@ -102,7 +102,7 @@ def matmul(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
 
 
 def matmul_acc(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
-    give(r, scope, op.args[0], ct, ct.atom)
+    r.add(scope, op.args[0], [ct])
     matmul(r, scope, op, y, ct)
 
 
@@ -115,13 +115,13 @@ def convolution(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
 
 
 def acc_index(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
-    give(r, scope, op.args[0], ct, ct.atom)
+    r.add(scope, op.args[0], [ct])
     if wanted(r, scope, op.args[1]):
         take(r, scope, op.args[1], ct, *op.args[2 + op.attr("rank") :])
 
 
 def acc_slice(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
-    give(r, scope, op.args[0], ct, ct.atom)
+    r.add(scope, op.args[0], [ct])
     if wanted(r, scope, op.args[1]):
         lo = op.args[2 + op.attr("rank")]
         end = scope.b.op("add", lo, r.dim(op.args[1], 0))

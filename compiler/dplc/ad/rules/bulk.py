@@ -15,6 +15,7 @@ derivatives can be differentiated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from dpl.diagnostics import DplError, foreign
 from dpl.prims import contribution
@@ -76,14 +77,22 @@ def not_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None
     assert row is not None and row.linear is not None
     rule, world = row.linear[i], World(b, op.span)
     assert rule is not None
-    share = contribution(world, rule, world.literal(1.0, t.atom), op.args, y)
-    match b.binds[-1]:
-        case f.Bind((var,), f.Op("select", (cond, first, _))) if var is share:
-            del b.binds[-1]  # its condition is what is asked for
-        case _:
-            return None
-    others = cond if first == world.literal(0.0, t.atom) else b.op("not", cond)
-    return b.op("or", others, absence(b, t)) if t.has_zeros else others
+    one, zero = world.literal(1.0, t.atom), world.literal(0.0, t.atom)
+    before = len(b.binds)
+    share = contribution(world, rule, one, op.args, y)
+    choices: dict[f.Atom, f.Bind] = {bind.vars[0]: bind for bind in b.binds[before:]}
+    others: list[f.Atom] = []
+    while share != one:
+        match choices.get(share):
+            case f.Bind(_, f.Op("select", (cond, first, second))) as bind:
+                b.binds.remove(bind)  # its condition is what is asked for
+                share, other = (second, cond) if first == zero else (first, b.op("not", cond))
+                others.append(other)
+            case _:
+                return None
+    if t.has_zeros:
+        others.append(absence(b, t))
+    return reduce(lambda x, y: b.op("or", x, y), others)
 
 
 def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:
@@ -97,15 +106,16 @@ def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:
 
 
 def masked(b: Builder, t: Part, part: f.Atom) -> f.Atom:
-    """`part`, which is linear in `t`, but zero where `t` is a symbolic zero and `part` is NaN, as in 0.0 * inf.  (Where
-    `part` is not NaN it stays, zero or not, so that its own derivative is also correct at t = 0.)"""
-    return guarded(b, absence(b, t), part)
+    """`part`, which is linear in `t`, but zero where `t` is a symbolic zero and `part` is NaN, as in 0.0 * inf.  Where
+    `part` is not NaN it stays, zero or not, so that its own derivative is also correct at t = 0; unless it is certain
+    that nothing is there, as after `max`: then there is no derivative, either (`ad/expand.py`)."""
+    return guarded(b, absence(b, t), part, t.certain and t.absent is not None)
 
 
-def guarded(b: Builder, absent: f.Atom, part: f.Atom) -> f.Var:
+def guarded(b: Builder, absent: f.Atom, part: f.Atom, certain: bool = False) -> f.Var:
     """`part`, but zero where it is NaN and `absent` is true (`flat/nans.py`)."""
-    nothing = World(b, NOWHERE).literal(0.0, part)
-    return b.op("select", b.op("and", absent, b.op("ne", part, part)), nothing, part)
+    nothing, mask = World(b, NOWHERE).literal(0.0, part), b.op("and", absent, b.op("ne", part, part))
+    return b.op("select", mask, nothing, part, certain=True) if certain else b.op("select", mask, nothing, part)
 
 
 def lift(b: Builder, t: f.Atom, y: f.Atom) -> f.Atom:

@@ -42,6 +42,14 @@ class Zeros(IntEnum):
 NO_ZEROS, ZERO_ELEMENTS, MAYBE_ZERO = Zeros.NONE, Zeros.ELEMENTS, Zeros.WHOLE
 
 
+class Told(IntEnum):
+    """How the symbolic zeros of a float are told from numbers.  A greater value means more is known."""
+
+    BY_VALUE = 0  # a number that is 0.0 is taken for one
+    BY_MARK = 1  # by a condition or a count; what it was made of may have been told by its value
+    CERTAINLY = 2  # no number was ever taken for one
+
+
 @node
 class Part:
     """A leaf of a tangent or cotangent.  A float with MAYBE_ZERO is a symbolic zero if the condition `absent` is true,
@@ -65,7 +73,8 @@ class Part:
 
     def alike(self, atom: f.Atom, zeros: Zeros) -> Part:
         """Another part, which is a symbolic zero where this one is."""
-        return Part(atom, zeros, self.absent, self.count, self.value or (None if self.exact else self.atom))
+        value = self.value or (None if self.exact else self.atom)
+        return Part(atom, zeros, self.absent, self.count, value, certain=self.certain)
 
     @property
     def nullable(self) -> bool:
@@ -135,6 +144,14 @@ def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
 def all_of(b: Builder, conditions: Iterable[f.Atom]) -> f.Atom:
     """The condition that all of these, at least one, are true."""
     return reduce(lambda x, y: b.op("and", x, y), dict.fromkeys(conditions))
+
+
+def how_told(parts: Iterable[Part | None]) -> Told:
+    """How the symbolic zeros of all floats among these are told."""
+    floats = [part for part in parts if part is not None and f.is_float(part.atom.ty)]
+    if all_certain(floats):
+        return Told.CERTAINLY
+    return Told.BY_MARK if all(part.exact for part in floats) else Told.BY_VALUE
 
 
 def all_certain(parts: Iterable[Part | None]) -> bool:
@@ -214,11 +231,12 @@ def after_loop(
     if zeros is NO_ZEROS or not f.is_float(out.ty):
         return Part(out, zeros)
     if steps is not None and after is not None and after.zeros is NO_ZEROS:
-        added = Part(out, zeros, b.op("le", steps, f.Const(0, f.I64)))
+        added = Part(out, zeros, b.op("le", steps, f.Const(0, f.I64)), certain=True)
         return added if before is None else total(b, out, (before, added))
     if mark is None or not (after is None or after.exact):
         return Part(out, zeros)
-    return Part(out, zeros, mark) if mark.ty == f.BOOL else Part(out, zeros, count=mark)
+    absent, count = (mark, None) if mark.ty == f.BOOL else (None, mark)
+    return Part(out, zeros, absent, count, certain=all_certain(ends))
 
 
 SIGN_BITS = {"f64": ("u64", 63), "f32": ("u32", 31), "f16": ("u16", 15)}
