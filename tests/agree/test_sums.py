@@ -4,6 +4,7 @@ written and whatever it is fused with."""
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from dpl.prims import sums
@@ -67,5 +68,28 @@ do print (sum [for i < 2 -> [for j < 1030 -> exp (sum [for k < 5 -> rows[i, k] *
 
 def test_points_in_two_parts_have_the_same_sums(dpl) -> None:
     native, interp = (dpl("run", "--engine", engine, "-", stdin=IN_PARTS) for engine in ("native", "interp"))
+    assert native.returncode == 0, native.stderr
+    assert native.stdout == interp.stdout
+
+
+KNOWN = """
+let sums_N (k : int) =
+  let e = [for i < N -> x[i + k] * y[i] + 1.0] in
+  (sum [for i < N -> -0.0 * abs x[i]], sum e, e[N - 1],
+   sum [for i < N -> if y[i] > 0.0 then x[i] else if i < k then 0.5 else y[i] ** 3],
+   sum [for i < N -> exp x[i] * number i - sqrt (y[i] * y[i])],
+   sum [for i < 20 -> sum [for j < N -> m[i, k] * y[j] / x[i]]])
+do print (sums_N 3)
+"""
+
+
+@pytest.mark.parametrize("number", ["float", "f32"])
+def test_sums_of_a_known_number_have_the_order(dpl, number: str) -> None:
+    drawn = [f"let {name} = {number} (Random.normal (Random.key {k}) 1100)\n" for k, name in enumerate("xy")]
+    text = "".join([*drawn, f"let m : {number}[20, 5] = reshape (take 100 x)\n",
+                    *[KNOWN.replace("N", str(n)).replace("number", number) for n in (17, 33, 1024)]])  # fmt: skip
+    if number == "f32":
+        text = re.sub(r"\d\.\d", r"\g<0>f32", text)
+    native, interp = (dpl("run", "--engine", engine, "-", stdin=text) for engine in ("native", "interp"))
     assert native.returncode == 0, native.stderr
     assert native.stdout == interp.stdout

@@ -191,22 +191,28 @@ class Lanes(Memory):
         w, flags, odd = self.w, vector_type("bool", self.width), "zeroinitializer"
         outer, self.e.env = self.e.env, dict(self.e.env)
         self.binds(self.how.binds)
-        for k, array in kept.items():
-            items = self.how.pieces[k].items
-            for row, start in enumerate(starts):
-                values = [self.in_lanes(item, row) for item in items]
-                size = struct(items[0].ty).size
-                at = w.element(array.data, w.mul(w.add(start, lane), str(len(items))), size)
-                self.store(num(items[0].ty), values, at, size)
-                t = vector_type(num(items[0].ty), self.width)
-                for item, value in zip(items, values, strict=True):
-                    if isinstance(item, f.Var) and item.name in self.how.guarded:
-                        odd = w.let(f"or {flags} {odd}, {w.let(f'fcmp uno {t} {value}, {value}')}")
+        for item, value in self.store_points(lane, starts, kept):
+            if isinstance(item, f.Var) and item.name in self.how.guarded:
+                t = vector_type(num(item.ty), self.width)
+                odd = w.let(f"or {flags} {odd}, {w.let(f'fcmp uno {t} {value}, {value}')}")
         self.e.env = outer
         if not self.how.guards or not self.quick:
             return []
         bits = w.let(f"bitcast {flags} {odd} to i{self.width}")
         return [w.let(f"icmp ne i{self.width} {bits}, 0")]
+
+    def store_points(self, lane: str, starts: Values, kept: dict[int, Array]) -> list[tuple[f.Atom, str]]:
+        """Stores what the points of a strip keep; the numbers, with their vectors."""
+        stored: list[tuple[f.Atom, str]] = []
+        for k, array in kept.items():
+            items = self.how.pieces[k].items
+            for row, start in enumerate(starts):
+                values = [self.in_lanes(item, row) for item in items]
+                size = struct(items[0].ty).size
+                at = self.w.element(array.data, self.w.mul(self.w.add(start, lane), str(len(items))), size)
+                self.store(num(items[0].ty), values, at, size)
+                stored += zip(items, values, strict=True)
+        return stored
 
     # ---- operands
 

@@ -31,6 +31,7 @@ from dplc.machine.emit.own_places import adds_apart
 from dplc.machine.emit.rows import Row, Rows, in_pieces
 from dplc.machine.emit.strips import Strips, in_parts
 from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
+from dplc.machine.emit.vector_sums import vector_sums
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Bordered, Halves, Mark, Values
 from dplc.narrow import expect_type
@@ -108,10 +109,11 @@ class _Nest:
                     inits += e.value(out.target)
                 case "done" | "last":
                     pass  # such a Par has no loop here: `nothing`
-        self.sums = {0: self.sums_at(0)} if self.floats else {}
         alone = self.may_be_in_lanes()
+        self.vectors = vector_sums(e, self.leaf, self.counts[-1]) if alone and self.floats and not self.state else None
+        self.sums = {0: self.sums_at(0)} if self.floats else {}
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
-        parts = in_parts(self.leaf, self.binds) if alone and not self.lanes else None
+        parts = in_parts(self.leaf, self.binds) if alone and not self.lanes and not self.vectors else None
         self.strips = Strips(e, parts) if parts else None
         if parts:
             self.binds = parts.second
@@ -126,7 +128,7 @@ class _Nest:
     def between_borders(self) -> Middle | None:
         """What points do between the borders of the space, if that is written apart (`borders.py`).  Sums read their
         numbers as vectors at once: those that begin at a border would not be the ones that a short row has written."""
-        if not (self.independent and self.wide) or self.state or self.strips or self.e.is_cold:
+        if not (self.independent and self.wide) or self.state or self.strips or self.vectors or self.e.is_cold:
             return None
         before = [bind for level in self.levels[:-1] for bind in level.before]
         rows = bool(self.sums) and (len(self.counts) > 1 or bool(masks(self.e, self.leaf.space[-1][0], self.binds)))
@@ -201,6 +203,8 @@ class _Nest:
 
     def sums_at(self, level: int) -> Any:
         """The sums of a level of the nest, none of which is complete."""
+        if self.vectors and level + 1 == len(self.levels):
+            return self.vectors
         before = sum(len(one.par.space) for one in self.levels[:level])
         counts = self.counts[before : before + len(self.levels[level].par.space)]
         types = [expect_type(f.Num, self.values[k][1].ty).name for k in self.floats]
@@ -211,10 +215,15 @@ class _Nest:
         self.whole = [*(self.sums[0].TYPES if self.sums else ()), *own]
         if self.independent:
             e.groups.append(e.unit.metadata("distinct !{}"))
-        last = self.run(0, 0, "0", inits)
+        last = self.whole_level(0, "0", inits)
         if self.independent:
             e.groups.pop()
         return last
+
+    def whole_level(self, level: int, number: str, state: Values) -> Values:
+        if self.vectors and level + 1 == len(self.levels):
+            return self.vectors.write(number, self.kept)
+        return self.run(level, 0, number, state)
 
     def run(self, level: int, inside: int, number: str, state: Values) -> Values:
         """The loop over dimension `inside` of a level; `number` is that of the points of the outer loops."""
@@ -290,7 +299,7 @@ class _Nest:
         if not self.sums:
             return self.run(level, 0, number, state)
         self.sums[level] = sums = self.sums_at(level)
-        last = self.run(level, 0, number, [*sums.START, *state])
+        last = self.whole_level(level, number, [*sums.START, *state])
         size = len(sums.TYPES)
         return [*sums.totals(last[:size]), *last[size:]]
 
@@ -405,7 +414,7 @@ class _Nest:
         made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept and k not in in_first}
         for k, sums in self.row_sums.items():
             place = number if self.row_base[k] == "0" else w.let(f"sub i64 {number}, {self.row_base[k]}")
-            self.add_to_row(sums.rows, place, made[k][0], own)
+            sums.add(place, made[k][0], own)
         after: Values = [made[k][0] for k in self.floats]
         placed = self.place_rows(number, state)
         for k, types in self.state.items():
@@ -428,12 +437,6 @@ class _Nest:
         sizes = [len(self.state[k]) for k in self.in_rows]
         ends = list(accumulate(sizes))
         return {k: made[end - size : end] for k, size, end in zip(self.in_rows, sizes, ends, strict=True)}
-
-    def add_to_row(self, sum_: Array, place: str, value: str, mark: str) -> None:
-        w, leaf = self.e.w, SCALARS[sum_.number.name]
-        at = w.let(f"getelementptr inbounds {leaf}, ptr {sum_.data}, i64 {place}")
-        plus = "fadd" if f.is_float(sum_.number) else "add"
-        w.store(leaf, w.let(f"{plus} {leaf} {w.load(leaf, at, mark)}, {value}"), at, mark)
 
     # ---- results
 

@@ -173,6 +173,14 @@ class RowSums:
             later = w.let(f"and i1 {first}, {w.let(f'icmp ne i64 {row}, 0')}")
             w.choose(later, (), self._end, lambda: [])
 
+    def add(self, place: str, value: str, mark: str) -> None:
+        """Adds a number to a row."""
+        w, ty = self.e.w, self.rows.number
+        leaf = SCALARS[ty.name]
+        at = w.let(f"getelementptr inbounds {leaf}, ptr {self.rows.data}, i64 {place}")
+        plus = "fadd" if f.is_float(ty) else "add"
+        w.store(leaf, w.let(f"{plus} {leaf} {w.load(leaf, at, mark)}, {value}"), at, mark)
+
     def _end(self) -> Values:
         w, rows = self.e.w, self.rows
         count = w.product(rows.dims)

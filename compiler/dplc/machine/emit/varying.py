@@ -136,6 +136,20 @@ def varying(par: f.Par) -> Varying | None:
     )  # fmt: skip
 
 
+def varying_step(par: f.Par) -> Varying | None:
+    """How the points of a Par of one dimension vary, if vectors do them, and what they give is kept or summed."""
+    if par.ordered or any(isinstance(bind.rhs, f.Par | f.For | f.While) for bind in par.body.binds):
+        return None
+    binds, pieces = with_fields(*in_pieces(par))
+    kept = [items[0] for row in pieces.values() if len(items := row.items) == 1]
+    summed = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.kind == "fold" and x.ty in FLOATS]
+    found = _Finder(par)
+    if len(kept) + len(summed) < len(par.outs) or not found.fits_step(par.space[-1][0], binds, [*kept, *summed]):
+        return None
+    none = frozenset[str]()
+    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, 1, none, none, False, none)
+
+
 def several(par: f.Par, found: _Finder, pieces: dict[int, Row]) -> int:
     """How many vectors are worth computing together, where there are no rows: a step of little work waits for the one
     before, and what all lanes add at one place is summed once.  A call of an elementary function leaves no vector in
@@ -188,6 +202,16 @@ class _Finder:
         except _Misfit:
             return False
         return self.sums > 0 and all(map(self.is_acc, self.results))
+
+    def fits_step(self, index: f.Var, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
+        """True if points without loops fit."""
+        if any(x.ty not in (*FLOATS, f.BOOL) for x in results):
+            return False
+        try:
+            self.steps([index], f.Block(tuple(binds), tuple(results)))
+        except _Misfit:
+            return False
+        return True
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
