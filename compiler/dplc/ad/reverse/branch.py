@@ -23,6 +23,7 @@ from dplc.ad.reverse.cotangents import Inner, Scope, branch
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, absence, all_of, by_sign, signed
 from dplc.flat import term as f
+from dplc.flat.copy import Renamed
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import with_branches
 
@@ -38,9 +39,8 @@ class Branch:
     bind: f.Bind
     tapes: list[Tape] = field(default_factory=list)
     kept: list[list[f.Var]] = field(default_factory=list)  # the variables that each branch keeps
-    slots: list[f.Type] = field(default_factory=list)
+    slots: list[f.Var] = field(default_factory=list)  # results of the forward code, beside those of the binding
     places: list[list[int]] = field(default_factory=list)  # the slots that each branch fills
-    var: f.Var | None = None  # the tuple of the slots
     told: int | None = None  # the slot that tells whether the second branch ran, where the scrutinee is not kept
     done: f.Bind | None = None  # the forward code: every branch around asks for it
 
@@ -51,9 +51,14 @@ class Branch:
             payload = payloads[i] if i < len(payloads) else None
             params = () if payload is None else (payload,)
             self.tapes.append(Tape(self.reverse, block, params, self.tape, self.tape.runs, int_(1)))
+        self.forget()
+
+    def forget(self) -> None:
+        self.told, self.done, self.slots = None, None, []
+        self.kept, self.places = [[] for _ in self.tapes], [[] for _ in self.tapes]
 
     def backward(self, scope: Scope) -> None:
-        self.var, self.told, self.done, self.slots, self.kept = None, None, None, [], [[] for _ in self.tapes]
+        self.forget()
         parts = self.reverse.result_parts(scope, self.bind.vars)
         if any(parts):
             writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
@@ -139,22 +144,18 @@ class Branch:
         self.places = [self.place(kept) for kept in self.kept]
         if parts and len(blocks) == 2:
             self.told = len(self.slots)
-            self.slots.append(f.BOOL)
-        self.var = (
-            self.tape.own(f.Var(self.reverse.d.supply.fresh("kept"), f.Tup(tuple(self.slots)))) if self.slots else None
-        )
+            self.slot(f.BOOL)
         self.done = None
         done = []
         for block, (kept, again), at in zip(blocks, chosen, self.places, strict=True):
-            b, slots = Builder(self.reverse.d.supply), iter(at)
-            for var in kept:
-                self.read(b, var, slots)
-            done.append(f.Block((*b.binds, *again, *block.binds), block.results))
+            b, slots = Builder(self.reverse.d.supply), iter([self.slots[k] for k in at])
+            there = Renamed({var.name: joined(b, var.ty, slots) for var in kept})
+            done.append(there.block(f.Block((*b.binds, *again, *block.binds), block.results)))
         if not parts:
             return with_branches(self.bind.rhs, done)
-        if self.told is None or self.var is None:
+        if self.told is None:
             return f.Switch(int_(0), (f.Case(0, None, done[0]),), None)
-        return f.If(scope.b.get(self.var, self.told), done[1], done[0])
+        return f.If(self.slots[self.told], done[1], done[0])
 
     def by_parts(self, blocks: Sequence[f.Block]) -> list[tuple[list[f.Var], list[f.Bind]]] | None:
         """What the branches keep of a state of a loop that they open: a few numbers, if they need no more of it."""
@@ -173,43 +174,31 @@ class Branch:
         """The slots, of the right types, for the parts of the variables that a branch keeps."""
         places: list[int] = []
         for part in [part for var in kept for part in parts_of(var.ty)]:
-            free = [k for k, ty in enumerate(self.slots) if ty == part and k not in places]
+            free = [k for k, slot in enumerate(self.slots) if slot.ty == part and k not in places]
             if not free:
-                self.slots.append(part)
+                self.slot(part)
             places.append(free[0] if free else len(self.slots) - 1)
         return places
 
-    def read(self, b: Builder, var: f.Var, slots: Iterator[int]) -> None:
-        """Binds a variable to what is in its slots."""
-        if isinstance(var.ty, f.Tup) and var.ty.items:
-            items = tuple([b.fresh("item", ty) for ty in var.ty.items])
-            for item in items:
-                self.read(b, item, slots)
-            b.binds.append(f.Bind((var,), f.TupMake(items)))
-        else:
-            assert self.var is not None
-            b.binds.append(f.Bind((var,), f.TupGet(self.var, next(slots))))
+    def slot(self, ty: f.Type) -> None:
+        self.slots.append(self.tape.own(f.Var(self.reverse.d.supply.fresh("kept"), ty)))
 
     def forward(self) -> list[f.Bind]:
         if self.done is None:
             blocks = [self.filled(i) for i in range(len(self.tapes))]
-            vars_ = self.bind.vars if self.var is None else (*self.bind.vars, self.var)
-            self.done = f.Bind(vars_, with_branches(self.bind.rhs, blocks))
+            self.done = f.Bind((*self.bind.vars, *self.slots), with_branches(self.bind.rhs, blocks))
         return [self.done]
 
     def filled(self, i: int) -> f.Block:
         tape = self.tapes[i]
         binds = tape.forward()
-        if self.var is None:
-            return f.Block(tuple(binds), tape.block.results)
         b = Builder(self.reverse.d.supply)
         parts = [part for var in self.kept[i] for part in split(b, var)]
         at: dict[int, f.Atom] = dict(zip(self.places[i], parts, strict=True))
         if self.told is not None:
             at[self.told] = f.Const(i == 1, f.BOOL)
-        items = [at[k] if k in at else dummy(b, ty) for k, ty in enumerate(self.slots)]
-        tup = b.make(items)
-        return f.Block((*binds, *b.binds), (*tape.block.results, tup))
+        items = [at[k] if k in at else dummy(b, slot.ty) for k, slot in enumerate(self.slots)]
+        return f.Block((*binds, *b.binds), (*tape.block.results, *items))
 
 
 def nowhere(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
@@ -229,6 +218,11 @@ def split(b: Builder, atom: f.Atom) -> list[f.Atom]:
     if not (isinstance(atom.ty, f.Tup) and atom.ty.items):
         return [atom]
     return [part for k in range(len(atom.ty.items)) for part in split(b, b.get(atom, k))]
+
+
+def joined(b: Builder, ty: f.Type, parts: Iterator[f.Atom]) -> f.Atom:
+    """The value of a type that has these parts."""
+    return b.make([joined(b, item, parts) for item in ty.items]) if isinstance(ty, f.Tup) and ty.items else next(parts)
 
 
 def dummy(b: Builder, ty: f.Type) -> f.Atom:

@@ -116,7 +116,7 @@ def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
     second = needed([bind for bind in binds if id(bind) not in early], names(results))
     used = {*names(results), *[name for bind in second for name in rhs_mentions(bind.rhs)]}
     kept = tuple([var for bind in binds if id(bind) in early for var in bind.vars if var.name in used])
-    if any(var.ty not in FLOATS for var in kept):
+    if any(var.ty not in (*FLOATS, f.I64) for var in kept):
         return None
     body = f.Block(tuple(reversed(first)), (*kept, *adds.values()))
     outs = (*[f.Out("keep")] * len(kept), *[out for out in par.outs if out.acc])

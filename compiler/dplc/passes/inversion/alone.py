@@ -37,6 +37,8 @@ def alone(bind: f.Bind, par: f.Par, k: int, supply: f.Supply) -> f.Bind | None:
 def is_light(rhs: f.Rhs) -> bool:
     """True for arithmetic, reads, additions, and loops of these."""
     match rhs:
+        case f.Op("acc_add", (x, _)):
+            return isinstance(x.ty, f.Num)
         case f.Op(op):
             return OPS[op].quick or OPS[op].views or OPS[op].accumulates
         case f.Par():
