@@ -39,7 +39,7 @@ def reader(tmp_path_factory):
 def test_text_for_a_program(dpl, reader, engine) -> None:
     for words, said in ENTRIES:
         run = dpl("run", "--engine", engine, "reader.dp", *words, cwd=reader, BAD="x\udcf0")
-        failed(run, 1, said)
+        failed(run, 1, said, *["iconv -f latin1"] * ("R0509" in said))
     run = dpl("run", "--engine", engine, "reader.dp", "names", "x", cwd=reader, **{"A": "B=c"})
     assert run.stdout == "(None, None)\n"
     assert not (reader / "new.txt").exists()

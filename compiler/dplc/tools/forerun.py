@@ -1,7 +1,7 @@
 """A program runs natively up to an incident, and the interpreter goes on from the last checkpoints before it.
 
-Whatever cannot be done so (programs that native code does not know, values that cannot be read back, no incident)
-gives None, and the interpreter starts at the beginning.
+Whatever cannot be done so (programs that native code does not know, values that cannot be read back) gives None, and
+the interpreter starts at the beginning.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.promising import is_repeatable
 from dpl.debug.reading import Unreadable, is_readable, read
 from dpl.diagnostics import DplError
 from dpl.eval.values.datatypes import DataTypes
@@ -50,7 +51,14 @@ class Resumed:
         return bool(self.given)
 
 
-def forerun(program: c.Program, modules: Sequence[Module], args: Sequence[str], at: str) -> Resumed | None:
+@node
+class Uneventful:
+    """There is no incident: the program has run to its end, and does the same when it runs again."""
+
+
+def forerun(
+    program: c.Program, modules: Sequence[Module], args: Sequence[str], at: str
+) -> Resumed | Uneventful | None:
     """Run natively, quietly, to an incident: `error`, `nonfinite`, or the name of a function of the program.  Must be
     called by the main thread, to which the system's signals go."""
     if changes_globals(program) or not (at in INCIDENTS or any(named(item, at) for item in program.items)):
@@ -59,9 +67,10 @@ def forerun(program: c.Program, modules: Sequence[Module], args: Sequence[str], 
     with folder_of_states() as folder:
         writer = Writer(stopping(program, own, at), own, folder=folder)
         native = on_large_stack(lambda: compiled(writer.rewritten()))
-        failure = failure_of(native, args) if native else None
-        if failure is None:
+        if native is None:
             return None
+        if (failure := failure_of(native, args)) is None:
+            return Uneventful() if is_repeatable(program) else None
         try:
             return on_large_stack(lambda: resumed(program, own, writer, folder, failure))
         except Unreadable:

@@ -205,7 +205,7 @@ def run_finite(native: Program, source: Source, args: list[str], context: Contex
 
     from dplc.machine.run.program import load
     from dplc.stack import on_large_stack
-    from dplc.tools.forerun import forerun
+    from dplc.tools.forerun import Resumed, forerun
     from dplc.tools.nonfinite import explain, is_ours, run_again
 
     loaded = timed("load", context, lambda: load(native))
@@ -222,7 +222,7 @@ def run_finite(native: Program, source: Source, args: list[str], context: Contex
     near = forerun(program, context.modules, args, "nonfinite")
 
     def explained() -> int:
-        if near and (found := explain(near.program, own, args, near.given)):
+        if isinstance(near, Resumed) and (found := explain(near.program, own, args, near.given)):
             raise found
         return run_again(program, own, args, lines, failure)
 

@@ -241,7 +241,10 @@ class Run:
                 self.interrupted = False
                 return Interrupted()
             self._keep()
-            steps = self.slice if limit is None else min(self.slice, limit - self.time)
+            until_check = self.machine.most_frames - self.time % self.machine.most_frames
+            if until_check == self.machine.most_frames and self._is_beyond_limits(repeats=limit is not None):
+                return self.ended
+            steps = min(self.slice, until_check, self.slice if limit is None else limit - self.time)
             begin = host.current.clock()
             found = self._run(steps, armed, check)
             self._adapt(host.current.clock() - begin)
@@ -296,8 +299,7 @@ class Run:
             return halt.why
         except (DplError, MemoryError) as failure:
             self._settle((step, x, k), start + i - 1, Stops(last, before))
-            error = failure if isinstance(failure, DplError) else out_of_memory()
-            self.ended = Ended(1, for_user(self._with_path(error), self.interpreter._own, self._last()))
+            self._failed(failure if isinstance(failure, DplError) else out_of_memory())
         except ProgramExit as stop:
             self._settle((step, x, k), start + i - 1, Stops(last, before))
             self.ended = Ended(stop.code)
@@ -305,6 +307,21 @@ class Run:
             self._settle((step, x, k), start + max(i - 1, 0), Stops(last, before))
             raise
         return self.ended
+
+    def _is_beyond_limits(self, repeats: bool) -> bool:
+        """Whether the program ends here, for its calls are too deep or memory is full.  The depth is looked at after
+        certain numbers of steps, so a run that is repeated ends where it did; where it has been, memory sufficed."""
+        try:
+            self.machine._check_depth(self.state[2])
+            if not repeats:
+                self.machine._check_memory()
+        except DplError as failure:
+            self._failed(failure)
+        return self.ended is not None
+
+    def _failed(self, error: DplError) -> None:
+        """The program ends with an error in this state."""
+        self.ended = Ended(1, for_user(self._with_path(error), self.interpreter._own, self._last()))
 
     def _settle(self, state: tuple[Callable, Any, tuple], time: int, met: Stops) -> None:
         """The run is in this state now: the one that is reached, or the one before a step that failed."""

@@ -67,6 +67,8 @@ class Module:
             del self.unfinished[before:]
             self.fail(decl)
         else:
+            if self.cx.lost:
+                self.fail(decl, annotated=False)
             self.warn_of_unused()
 
     def warn_of_unused(self) -> None:
@@ -128,13 +130,18 @@ class Module:
             self.problems += [problem for problem in zonk.problems if problem not in self.problems]
         return items
 
-    def fail(self, decl: tree.Decl) -> None:
-        """Declares the names of a declaration with an error, so that their uses cause no further errors."""
+    def fail(self, decl: tree.Decl, annotated: bool = True) -> None:
+        """Declares the names of a declaration with an error, so that their uses cause no further errors.  Where it only
+        mentions names with errors, what is not `annotated` has a type that was guessed."""
         cx = self.cx
         match decl:
             case tree.DeclLet(bindings=bindings):
-                for name in (n for b in bindings for n in bound_names(b.pattern)):
-                    cx.declare(name, Failed())
+                for b in bindings:
+                    if annotated or not (b.annot or pattern_annotations(b.pattern)):
+                        for name in bound_names(b.pattern):
+                            cx.declare(name, Failed())
+            case _ if not annotated:
+                pass
             case tree.DeclExtern(name=name):
                 cx.declare(name, Failed())
             case tree.DeclType(defs=defs):

@@ -16,7 +16,7 @@ from dpl.eval.values.show import Shower
 from dpl.source import Source
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
-from dplc.tools.forerun import Resumed, forerun
+from dplc.tools.forerun import Resumed, Uneventful, forerun
 
 DATA = DataTypes({"list": LIST})
 TRAINING = """
@@ -33,7 +33,7 @@ def program_of(text: str):
     return compile_to("check", Source("main", text), context)[1], context.modules
 
 
-def resumed(text: str, at: str) -> Resumed | None:
+def resumed(text: str, at: str) -> Resumed | Uneventful | None:
     program, modules = on_large_stack(lambda: program_of(text))
     return forerun(program, modules, [], at)
 
@@ -76,7 +76,7 @@ do print (down 1.0)
 def test_the_rest_of_a_program_ends_as_the_whole(text: str) -> None:
     """The same error with the same numbers, after far fewer steps."""
     found = resumed(text, "error")
-    assert found is not None and found.skipped
+    assert isinstance(found, Resumed) and found.skipped
     run = Run(found.program, [], io.StringIO(), found.given)
     run.begin()
     ended = on_large_stack(lambda: run.forward(limit=200_000))
@@ -87,14 +87,24 @@ def test_the_rest_of_a_program_ends_as_the_whole(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "do print 1.0",  # no incident
+        "do match Sys.read_line () with | Some line -> error line | None -> print 1.0",  # may read another line next
         'let count = ref 0\ndo count := 3\ndo error "changed"',  # leaving items out would lose the change
         'do error "at once"',
     ],
 )
 def test_from_the_beginning(text: str) -> None:
     found = resumed(text, "error")
-    assert found is None or not found.skipped
+    assert found is None or (isinstance(found, Resumed) and not found.skipped)
+
+
+def test_without_an_incident(dpl, tmp_path: Path) -> None:
+    """The debugger stands at the start: it does not look for what native code has not met."""
+    file, script = tmp_path / "main.dp", tmp_path / "script.txt"
+    file.write_text("do print (loop x = 0.5 for _ < 1000000 do 3.7 * x * (1.0 - x))\n", encoding="utf-8")
+    script.write_text("where\n", encoding="utf-8")
+    run = dpl("debug", "--at", "nonfinite", "--script", script, file)
+    assert run.returncode == 0 and "native code ran to the end: no call" in run.stdout
+    assert "not started" in run.stdout, run.stdout
 
 
 def test_to_a_call(dpl, tmp_path: Path) -> None:

@@ -47,6 +47,18 @@ def debugger(text: str = PROGRAM) -> Debugger:
     return made
 
 
+def test_a_recursion_that_does_not_end() -> None:
+    def work() -> None:
+        d = debugger("let rec depth n = if n < 0 then 0 else 1 + depth (n + 1)\ndo print (depth 0)\n")
+        d.run.machine.most_frames = 5000
+        stopped, time = d.go("continue"), d.run.time
+        assert stopped.reason == "error" and "recursion is too deep" in stopped.text
+        assert d.go("step", back=True).reason == "step" and d.run.time < time
+        assert d.go("continue").text == stopped.text and d.run.time == time
+
+    on_large_stack(work)
+
+
 @pytest.mark.parametrize("pace", [0.0, 10.0], ids=["many moments", "few moments"])
 def test_steps_back_are_steps_forward_reversed(monkeypatch, pace: float) -> None:
     monkeypatch.setattr(running, "PACE", pace)

@@ -52,6 +52,10 @@ import pytest
         ),
         ("Ode.rk4 (fun _ y -> y) 0 0.0 1.0 1.0", "Ode.rk4: 0 steps are too few; 1 or more"),
         ("Ode.rk4_checkpoint (fun _ y -> y) (-3) 0.0 1.0 1.0", "Ode.rk4_checkpoint: -3 steps are too few"),
+        (
+            "Optim.train (Optim.sgd 0.5) (Random.key 1) 2 1 (fun _ p -> p * p) (range 0) 0.0",
+            "Optim.train: there are no examples",
+        ),
         ("Stats.autocorrelation 2 [1.0, 2.0]", "Stats.autocorrelation: a lag of 2 for 2 numbers"),
         ("Optim.step_decay 0.1 0.5 0 3", "Optim.step_decay: 0 steps are too few"),
         ("Random.draw_below (Random.key 1) 0", "Random.draw_below: there is no integer from 0 to -1"),

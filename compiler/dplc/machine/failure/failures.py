@@ -169,7 +169,11 @@ KINDS = {
     Failure.FILE: Kind("R0506", "{t}"),
     Failure.CODE_POINT: Kind("R0501", "{a} is not the number of a character"),
     Failure.FORM: Kind("R0503", "{w}: sizes {a} and {b} differ"),
-    Failure.TEXT: Kind("R0509", "{t} is not UTF-8 text: the byte at offset {a} begins no character"),
+    Failure.TEXT: Kind(
+        "R0509",
+        "{t} is not UTF-8 text: the byte at offset {a} begins no character",
+        help="text in Latin-1 is converted by  iconv -f latin1 -t utf8;  a file of bytes is read by  Bytes.read",
+    ),
     Failure.ARGUMENT: Kind("R0510", "{w}"),
     Failure.NO_DRIVER: Kind(
         "R0511",

@@ -235,7 +235,8 @@ class Server:
             try:
                 with self.lock:
                     self.native = not self.ending
-                return loaded_at(whole, self.at) if self.native else None
+                found = loaded_at(whole, self.at) if self.native else None
+                return found if isinstance(found, Debugger) else None
             finally:
                 with self.lock:
                     self.native = False

@@ -17,13 +17,19 @@ from dpl.syntax.load import read
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
 from dplc.tools.debug.console import Console, Leave, added
-from dplc.tools.forerun import forerun
+from dplc.tools.forerun import Uneventful, forerun
 from dplc.tools.repl.interpreted import interrupt
 from dplc.tools.repl.lines import Lines
 from dplc.tools.report import warn
 from dplc.tools.run import STDIN, text_of
 
 CODES = {"R0601": "nonfinite"}  # what raises it
+NONE_MET = {
+    "error": "native code ran to the end without an error",
+    "nonfinite": "native code ran to the end: no call, derivative or printed value is NaN or infinite\n"
+    "(`break nonfinite` also stops at an infinity on the way to a finite result)",
+}
+FROM_START = "no state near the incident is known: the interpreter goes there from the start (Ctrl-C stops it)"
 PATIENCE, LOOKS = 1.0, 20  # seconds for a step to end after Ctrl-C, and how often that is looked at
 
 
@@ -35,11 +41,13 @@ def loaded(file: str, args: Sequence[str], out: Writable) -> Debugger:
     return Debugger(program, context.modules, args, out)
 
 
-def loaded_at(debugger: Debugger, at: str) -> Debugger | None:
+def loaded_at(debugger: Debugger, at: str) -> Debugger | Uneventful | None:
     """A debugger that begins shortly before an incident, to which the program ran natively; None if it must begin at
     the start."""
     run = debugger.run
     found = forerun(run.program, debugger.modules, run.args, CODES.get(at, at))
+    if isinstance(found, Uneventful):
+        return found
     if found is None or not found.skipped:
         return None
     return Debugger(found.program, debugger.modules, run.args, run.out, found.given)
@@ -51,7 +59,13 @@ def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequen
     if file == STDIN and script is None:
         raise click.UsageError("the program comes from standard input, so commands need --script FILE")
     debugger = on_large_stack(lambda: loaded(file, args, sys.stdout))
-    nearer = loaded_at(debugger, at) if at is not None else None
+    met = loaded_at(debugger, at) if at is not None else None
+    nearer = met if isinstance(met, Debugger) else None
+    if at is not None and isinstance(met, Uneventful):
+        say(NONE_MET.get(CODES.get(at, at), f"native code ran to the end without a call of `{at}`"))
+        at = None
+    elif at is not None and met is None:
+        say(FROM_START)
     console = Console(nearer or debugger, say)
     stop = lambda thread: pause(console.debugger, thread)  # noqa: E731
     alone = script is not None or not sys.stdin.isatty()

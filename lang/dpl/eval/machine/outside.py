@@ -74,7 +74,8 @@ def decoded(data: bytes, what: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         title = f"{what} is not UTF-8 text: the byte at offset {error.start} begins no character"
-        raise DplError.at("R0509", title) from None
+        way = "text in Latin-1 is converted by  iconv -f latin1 -t utf8;  a file of bytes is read by  Bytes.read"
+        raise DplError.at("R0509", title, helps=(way,)) from None
 
 
 def read_text(path: str) -> str:

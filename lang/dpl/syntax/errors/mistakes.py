@@ -174,7 +174,7 @@ def _array_without_size(place: Place) -> Diagnostic | None:
     if before.kind in ("LSQB", "INDEX") and token.kind in ("RSQB", "COMMA", "COLON"):
         of = place.tokens[max(place.number - 2, 0)]
         if of.end == before.start and place.parser.accepts("QMARK"):
-            name = place.source.text[of.start : of.end]
+            name = "(...)" if of.kind == "RPAR" else place.source.text[of.start : of.end]
             ways = (f"a size to name, to infer or to find out:  {name}[n]  {name}[_]  {name}[?]",)
             if place.inside("type", "let") == "type":
                 ways = (f"known when it runs:  {name}[?]", f"a parameter of the type:  type n t = ... {name}[n]")
