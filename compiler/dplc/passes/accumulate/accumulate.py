@@ -28,6 +28,7 @@ from typing import TypeGuard
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.ops.row import Effect, Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, mentions, names, supply_for, with_binds, with_blocks, with_body, with_inner
@@ -38,6 +39,8 @@ from dplc.passes.accumulate.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
 
 NEAR = 8  # bindings behind which a branch is moved
+ADDITIONS = any_of("acc_add", "acc_index", "matmul_acc")  # each change here is one of these
+UPDATES = any_of("update")
 
 
 def accumulate(program: f.Program, late: bool = True) -> f.Program:
@@ -52,13 +55,15 @@ def _function(fn: f.Fn, supply: Callable[[], f.Supply], late: bool) -> f.Block:
     uses = Counter(mentions(fn.body))
 
     def block(body: f.Block) -> f.Block:
+        if not kinds(body) & ADDITIONS:
+            return body
         binds: list[f.Bind] = []
         for bind in _block(body.binds, uses, block):
             for one in added_once(bind, supply) if isinstance(bind.rhs, f.For) else [bind]:
                 binds += loop_updated_late(one, supply) if late and isinstance(one.rhs, f.For) else [one]
         return with_binds(body, binds)
 
-    return without_idle_updates(block(fn.body))
+    return without_idle_updates(block(fn.body)) if kinds(fn.body) & (ADDITIONS | UPDATES) else fn.body
 
 
 def _block(binds: tuple[f.Bind, ...], uses: Counter[str], inner) -> Iterator[f.Bind]:

@@ -32,7 +32,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.build import block_of
-from dplc.flat.walk import every
+from dplc.flat.call_graph import callees
 from dplc.passes.accumulate.collected_rows import Collector, Through, Unfit, columns_of
 
 FEW = 8  # steps for which it does not pay
@@ -68,8 +68,7 @@ def _loop(bind: f.Bind, k: int, collector: Collector) -> tuple[f.Bind, ...]:
 
 def recursion_updated_late(fn: f.Fn, supply: Callable[[], f.Supply]) -> list[f.Fn]:
     """The function; if it calls itself and adds outer products to matrices that go through it, it is two for each."""
-    itself = any(isinstance(bind.rhs, f.Call) and bind.rhs.fn == fn.name for bind in every(fn.body))
-    columns = columns_of(fn.body) if itself else {}
+    columns = columns_of(fn.body) if fn.name in callees(fn.body) else {}
     outer: list[f.Fn] = []
     for param, var in enumerate(fn.params if columns else ()):
         for result in [i for i, ty in enumerate(fn.results) if ty == var.ty and ty in MATRICES]:

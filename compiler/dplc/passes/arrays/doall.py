@@ -24,6 +24,7 @@ from dplc.flat.build import Builder, block_of
 from dplc.flat.copy import Renamed
 from dplc.flat.dims import dims_of
 from dplc.flat.effects import Effects
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.types import elem_of, of_rank, rank_of
 from dplc.flat.walk import (
     blocks,
@@ -40,12 +41,13 @@ from dplc.flat.walk import (
 from dplc.passes.simplify.simplify import simplify
 
 SURE = (("unchecked", True),)
+UPDATES = any_of("update")
 
 Place = tuple[f.Atom, ...]
 
 
 def doall(program: f.Program) -> f.Program:
-    writing = [name for name, fn in program.fns.items() if any(map(writes, every(fn.body)))]
+    writing = [name for name, fn in program.fns.items() if writes_in_loops(fn.body)]
     if not writing:
         return program
     supply, effects = supply_for(program), Effects(program)
@@ -56,6 +58,10 @@ def doall(program: f.Program) -> f.Program:
     if all(made[name] is program.fns[name] for name in writing):
         return program
     return simplify(replace(program, fns=program.fns | made))
+
+
+def writes_in_loops(body: f.Block) -> bool:
+    return bool(kinds(body) & UPDATES) and any(map(writes, every(body)))
 
 
 def writes(bind: f.Bind) -> bool:

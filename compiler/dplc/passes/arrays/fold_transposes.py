@@ -14,13 +14,16 @@ from collections import Counter
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.masked import attribute, exchanged, masked
 from dplc.flat.walk import mentions, with_binds, with_blocks, with_body, with_rhs
 
+FOLDED = any_of("matmul", "matmul_acc", "transpose")
+
 
 def fold_transposes(program: f.Program) -> f.Program:
-    fns = {name: with_body(fn, _Folder(fn).block(fn.body)) for name, fn in program.fns.items()}
-    return replace(program, fns=fns)
+    found = [fn for fn in program.fns.values() if kinds(fn.body) & FOLDED]
+    return replace(program, fns=program.fns | {fn.name: with_body(fn, _Folder(fn).block(fn.body)) for fn in found})
 
 
 class _Folder:
@@ -31,6 +34,8 @@ class _Folder:
         self.made: dict[str, f.Op] = {}
 
     def block(self, block: f.Block) -> f.Block:
+        if not kinds(block) & FOLDED:
+            return block
         binds = []
         for bind in block.binds:
             rhs = with_blocks(bind.rhs, self.block)

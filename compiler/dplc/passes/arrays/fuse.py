@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from dpl.node import field, record, replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import ELEMENTWISE, any_of, kinds
 from dplc.flat.masked import masked
 from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
@@ -31,11 +32,12 @@ from dplc.passes.arrays.late_reshapes import late_reshapes
 
 OUTSIDE = Effect.CLOCK | Effect.FOREIGN  # operations with these effects: all earlier work must be done first
 LARGEST = 48  # operations in a group; larger ones would run out of registers
+FUSED = ELEMENTWISE | any_of("reshape")
 
 
 def fuse(program: f.Program) -> f.Program:
-    fns = {name: with_body(fn, _Fuser(fn).block(fn.body)) for name, fn in program.fns.items()}
-    return replace(program, fns=fns)
+    found = [fn for fn in program.fns.values() if kinds(fn.body) & FUSED]
+    return replace(program, fns=program.fns | {fn.name: with_body(fn, _Fuser(fn).block(fn.body)) for fn in found})
 
 
 @record
@@ -77,6 +79,8 @@ class _Fuser:
         return f.Var(f"{hint}.elem{self.count}", expect_type(f.Num, elem_of(ty)))
 
     def block(self, block: f.Block) -> f.Block:
+        if not kinds(block) & FUSED:
+            return block
         scope = _Scope(self)
         found: set[str] = set()
         for position, bind in enumerate(late_reshapes(block, self.uses).binds):

@@ -25,13 +25,15 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.build import Binds, Builder, block_of, integer
 from dplc.flat.copy import Renamed
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.types import elem_of
-from dplc.flat.walk import blocks, supply_for, with_binds, with_body, with_inner
+from dplc.flat.walk import supply_for, with_binds, with_body, with_inner
 from dplc.passes.layout.invariants import computed_once
 from dplc.passes.layout.strides import Column, Lengths, Nest, Sums
 from dplc.passes.simplify.purity import HERE
 
 MANY = 256  # columns of a nest, at most
+POINTS = any_of(f.Par)
 
 
 def columns(program: f.Program) -> f.Program:
@@ -51,7 +53,7 @@ class _Columns:
         self.lengths = lru_cache(lambda: Lengths(body))
 
     def block(self, block: f.Block) -> f.Block:
-        if not any(blocks(bind.rhs) for bind in block.binds):
+        if not kinds(block) & POINTS:
             return block
         binds: list[f.Bind] = []
         for bind in block.binds:

@@ -21,10 +21,13 @@ from functools import partial
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.walk import blocks, bound_inside, every, rhs_mentions, supply_for, with_binds, with_body, with_inner
 from dplc.narrow import expect_type
 from dplc.passes.memory.borrow import residual
 from dplc.passes.recursion.tail_calls import blank
+
+LOOPS = any_of(f.For, f.Par)
 
 
 def last_reads(program: f.Program, device: bool) -> f.Program:
@@ -39,6 +42,8 @@ def last_reads(program: f.Program, device: bool) -> f.Program:
 
 def _block(block: f.Block, given: Iterable[str], supply: f.Supply, device: bool) -> f.Block:
     """The block, in which the arrays `given` are bound, beside its own."""
+    if not kinds(block) & LOOPS:
+        return block
     inner = partial(_block, given=(), supply=supply, device=device)
     binds = [with_inner(bind, inner) if blocks(bind.rhs) else bind for bind in block.binds]
     uses = Counter(name for bind in binds for name in set(rhs_mentions(bind.rhs)))

@@ -13,9 +13,12 @@ from __future__ import annotations
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, names, rhs_mentions, with_binds, with_body, with_inner
 from dplc.passes.simplify.purity import droppable
+
+UPDATES = any_of("update")
 
 Parts = dict[str, list[str]]
 
@@ -25,6 +28,8 @@ def late_updates(program: f.Program) -> f.Program:
 
 
 def _block(block: f.Block) -> f.Block:
+    if not kinds(block) & UPDATES:
+        return block
     binds = [with_inner(bind, _block) if blocks(bind.rhs) else bind for bind in block.binds]
     if not any(map(is_update, binds)):
         return with_binds(block, binds)

@@ -15,9 +15,12 @@ from collections.abc import Sequence
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.walk import blocks, with_binds, with_body, with_inner
 from dplc.passes.memory.owners import counted_paths
 from dplc.passes.simplify.purity import droppable, quiet
+
+READS = any_of("ref_get")
 
 
 def moved_contents(program: f.Program) -> f.Program:
@@ -25,6 +28,8 @@ def moved_contents(program: f.Program) -> f.Program:
 
 
 def _block(block: f.Block) -> f.Block:
+    if not kinds(block) & READS:
+        return block
     binds = [with_inner(bind, _block) if blocks(bind.rhs) else bind for bind in block.binds]
     for at, bind in enumerate(binds):
         match bind.rhs:

@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import kinds
 from dplc.flat.walk import blocks, names, rhs_mentions, supply_for, with_binds, with_body, with_inner
-from dplc.passes.memory.late_updates import is_update
+from dplc.passes.memory.late_updates import UPDATES, is_update
 from dplc.passes.memory.owners import counted_paths, operands
 from dplc.passes.recursion.tail_calls import blank
 
@@ -29,6 +30,8 @@ def taken_elements(program: f.Program) -> f.Program:
 
 
 def _block(block: f.Block, supply: f.Supply) -> f.Block:
+    if not kinds(block) & UPDATES:
+        return block
     binds = [with_inner(bind, lambda b: _block(b, supply)) if blocks(bind.rhs) else bind for bind in block.binds]
     for bind in [*filter(is_update, binds)]:
         end = binds.index(bind)

@@ -16,8 +16,11 @@ from __future__ import annotations
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.types import rank_of
-from dplc.flat.walk import blocks, rhs_mentions, with_binds, with_body, with_inner
+from dplc.flat.walk import rhs_mentions, with_binds, with_body, with_inner
+
+POINTS = any_of(f.Par)
 
 
 def copied_rows(fn: f.Fn, supply: f.Supply) -> f.Fn:
@@ -31,7 +34,7 @@ class _Copied:
         self.supply = supply
 
     def block(self, block: f.Block) -> f.Block:
-        if not any(blocks(bind.rhs) for bind in block.binds):
+        if not kinds(block) & POINTS:
             return block
         binds: list[f.Bind] = []
         for bind in block.binds:

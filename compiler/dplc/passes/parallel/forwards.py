@@ -23,6 +23,8 @@ from dplc.flat.walk import mentions, rhs_mentions, with_binds, with_inner, with_
 
 def forwards(block: f.Block, affine: Affine, unordered: Collection[str]) -> f.Block:
     """The block, in which loops count upwards; `unordered` are the indices of those whose steps have no order."""
+    if not unordered:
+        return block
     binds = []
     for bind in block.binds:
         affine.define(bind)

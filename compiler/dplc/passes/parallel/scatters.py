@@ -20,9 +20,12 @@ from collections.abc import Mapping
 from dpl.node import node, replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.types import rank_of
 from dplc.flat.walk import every, mentions, supply_for, with_binds, with_blocks, with_body, with_rhs
 from dplc.narrow import expect_type
+
+UPDATES = any_of("update")
 
 
 def scatters(program: f.Program) -> f.Program:
@@ -34,7 +37,8 @@ def scatters(program: f.Program) -> f.Program:
 
 def adding(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """The function, in which such loops add."""
-    return with_body(fn, _block(fn.body, supply)) if any(map(_may_add, every(fn.body))) else fn
+    may_add = kinds(fn.body) & UPDATES and any(map(_may_add, every(fn.body)))
+    return with_body(fn, _block(fn.body, supply)) if may_add else fn
 
 
 def _may_add(bind: f.Bind) -> bool:
@@ -44,6 +48,8 @@ def _may_add(bind: f.Bind) -> bool:
 
 
 def _block(block: f.Block, supply: f.Supply) -> f.Block:
+    if not kinds(block) & UPDATES:
+        return block
     binds: list[f.Bind] = []
     for bind in block.binds:
         match bind.rhs:

@@ -16,18 +16,22 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.walk import every, names, rhs_mentions, supply_for, with_binds, with_inner
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import is_null, solid
+
+QUESTIONS = any_of("is_null")
+BRANCHES = any_of(f.If)
 
 
 def thread_branches(program: f.Program) -> f.Program:
     supply = supply_for(program)
     fns = {}
     for name, fn in program.fns.items():
-        threader = _Threader(fn, supply)
-        body = threader.block(fn.body)
-        fns[name] = replace(fn, body=drop_unused(body)) if threader.changed else fn
+        threader = _Threader(fn, supply) if kinds(fn.body) & QUESTIONS else None
+        body = threader.block(fn.body) if threader else fn.body
+        fns[name] = replace(fn, body=drop_unused(body)) if threader and threader.changed else fn
     return replace(program, fns=fns)
 
 
@@ -40,6 +44,8 @@ class _Threader:
         self.changed = False
 
     def block(self, block: f.Block) -> f.Block:
+        if not kinds(block) & BRANCHES:
+            return block
         written: list[f.Bind] = []
         where: dict[str, int] = {}
         for bind in block.binds:

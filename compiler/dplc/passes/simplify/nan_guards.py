@@ -29,6 +29,7 @@ from math import nan
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.nans import guarded
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every, supply_for, with_binds, with_inner, with_rhs
@@ -41,6 +42,7 @@ MANY = 32  # guards of a block that stay selections: wide code does not wait, an
 MANY_TOGETHER = 256
 DEEP = 4  # factors that are looked for
 FEW = 2  # guards that have a branch each
+GUARDS = any_of("select")
 
 
 def branch_on_nan_guards(program: f.Program) -> f.Program:
@@ -64,6 +66,8 @@ class _Brancher:
         return replace(fn, body=drop_unused(body)) if self.changed else fn
 
     def block(self, block: f.Block) -> f.Block:
+        if not kinds(block) & GUARDS:
+            return block
         guards = {bind.vars[0].name: found for bind in block.binds if (found := self.guarded(bind.rhs))}
         inner = [self.inside(bind) for bind in block.binds]
         if not guards or len(guards) > (MANY if self.lanes else MANY_TOGETHER):

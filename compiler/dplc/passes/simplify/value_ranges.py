@@ -23,8 +23,11 @@ from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.conditions import Conditions
 from dplc.flat.dims import dims_of
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.walk import changed, every, names, rebuild, supply_for, unchanged, with_binds, with_body, with_rhs
 from dplc.passes.simplify.simplify import simplified
+
+LOOPS = any_of(f.For, f.Build)
 
 
 def value_ranges(program: f.Program) -> f.Program:
@@ -38,6 +41,8 @@ def value_ranges(program: f.Program) -> f.Program:
 
 def decided(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """A function where constants replace what the known comparisons of its loops gave."""
+    if not kinds(fn.body) & LOOPS:
+        return fn
     if not any(isinstance(bind.rhs, f.For | f.Build) and compares(bind.rhs.body) for bind in every(fn.body)):
         return fn
     return with_body(fn, _Ranges(Conditions(Affine(dims_of(fn.body))), supply).block(fn.body))

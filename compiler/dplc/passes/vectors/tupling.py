@@ -19,7 +19,7 @@ from dpl.node import field, record, replace
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of
-from dplc.flat.call_graph import grouped
+from dplc.flat.call_graph import callees, grouped
 from dplc.flat.dims import dims_of
 from dplc.flat.walk import blocks, every, names, rhs_mentions, supply_for, with_binds, with_blocks, with_rhs
 from dplc.passes.simplify.inlined import SMALL, has_at_most
@@ -156,7 +156,7 @@ class _Tupling:
                         more = line.last[fn] > at and fn not in self.made
                         out += self.together(line, at, call) if more else [bind]
                 case rhs:
-                    if any(self.is_worthy(b.rhs) for inner in blocks(rhs) for b in every(inner)):
+                    if any(self.calls_worthy(callee) for inner in blocks(rhs) for callee in callees(inner)):
                         bind = with_rhs(bind, with_blocks(rhs, self.block))
                     out.append(bind)
                     if at in line.effects:
@@ -166,7 +166,10 @@ class _Tupling:
         return with_binds(block, out)
 
     def is_worthy(self, rhs: f.Rhs) -> bool:
-        return isinstance(rhs, f.Call) and (rhs.fn in self.worthy or rhs.fn in self.made)
+        return isinstance(rhs, f.Call) and self.calls_worthy(rhs.fn)
+
+    def calls_worthy(self, name: str) -> bool:
+        return name in self.worthy or name in self.made
 
     def note(self, bind: f.Bind) -> None:
         """Records the items of tuples that are made or taken here."""
@@ -333,8 +336,8 @@ def token(call: f.Call) -> tuple:
 def callers_of(found: Iterable[str], calls: dict[str, list[str]]) -> set[str]:
     """These functions, and all functions that call them, directly or not."""
     callers: dict[str, list[str]] = {}
-    for name, callees in calls.items():
-        for callee in callees:
+    for name, called in calls.items():
+        for callee in called:
             callers.setdefault(callee, []).append(name)
     done, todo = set(found), list(found)
     while todo:
