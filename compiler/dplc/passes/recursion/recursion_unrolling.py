@@ -29,6 +29,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
 from dplc.flat.copy import Copier
+from dplc.flat.types import is_numbers
 from dplc.flat.walk import blocks, every, supply_for, with_binds, with_blocks, with_body, with_branches, with_rhs
 from dplc.passes.simplify.simplify import simplified
 
@@ -99,10 +100,6 @@ def _end(arm: f.Block, vars_: tuple[f.Var, ...], rest: f.Block, supply: f.Supply
     """An arm, and what follows the branch, where its results are `vars_`."""
     copied = Copier(supply, dict(zip([var.name for var in vars_], arm.results, strict=True))).block(rest)
     return f.Block((*arm.binds, *copied.binds), copied.results)
-
-
-def is_numbers(ty: f.Type) -> bool:
-    return all(map(is_numbers, ty.items)) if isinstance(ty, f.Tup) else isinstance(ty, f.Num)
 
 
 def _marked(block: f.Block, name: str, at_end: bool) -> f.Block:
