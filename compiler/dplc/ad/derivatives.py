@@ -76,6 +76,7 @@ class Reversed:
     bwd: str
     residual: f.Type
     assumption: Assumption
+    jacobian: bool = False  # the residual is the Jacobian (`reverse/preaccumulation.py`)
 
     @property
     def zeros(self) -> list[Zeros]:
@@ -321,7 +322,7 @@ class Derivatives(ABC):
         if key in self._reverse:
             made = self._reverse[key]
             ordinary = name not in self.program.checkpoints and name not in self.program.rules
-            if self._fixpoint.call(made.assumption) and ordinary:
+            if self._fixpoint.call(made.assumption) and ordinary and not made.jacobian:
                 made.residual = f.Data(f"res.{made.fwd}")  # it calls itself, so its residual is boxed
                 self._boxes.add(f"res.{made.fwd}")
             return made

@@ -21,6 +21,7 @@ from dpl.node import replace
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Forwarded, Mode, Reversed
 from dplc.ad.primals import Primals, key_of
+from dplc.ad.reverse import preaccumulation
 from dplc.ad.reverse.steps import step
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.reverse.wider import Leaves, by_wider, covers
@@ -202,6 +203,22 @@ class Differentiation(Derivatives):
 
             return checkpoint(self, fn, made, active, wanted)
         earlier = set(self._reverse)
+        if preaccumulation.serves(self, fn, active, wanted):
+            zeros = preaccumulation.preaccumulate(self, fn, self.graph(fn.name), made, active, wanted)
+            calls_itself = made.assumption.called
+        else:
+            zeros = self.reversed(fn, made, active, wanted)
+            calls_itself = self.boxed(f"res.{made.fwd}")
+        more = self.wider(fn.name, (active, wanted), earlier)
+        if more is None or calls_itself:
+            return zeros
+        self.program.datas.pop(f"res.{made.fwd}", None)
+        return by_wider(self, fn, made, (active, wanted), self._reverse[fn.name, *more], more)
+
+    def reversed(
+        self, fn: f.Fn, made: Reversed, active: tuple[int, ...], wanted: tuple[tuple[int, Zeros], ...]
+    ) -> list[Zeros]:
+        """Writes f.fwd and f.bwd of a function that keeps what its backward code needs."""
         fns, graph, names = self.program.fns, self.graph(fn.name), (made.fwd, made.bwd, f"res.{made.fwd}")
         work = Reverse(self, graph, active, wanted, step)
         fns[made.fwd], fns[made.bwd], zeros = work.function(fn, *names)
@@ -209,11 +226,7 @@ class Differentiation(Derivatives):
             work = Reverse(self, graph, active, wanted, step, restores=False)
             fns[made.fwd], fns[made.bwd], zeros = work.function(fn, *names)
         made.residual = fns[made.fwd].results[-1]
-        more = self.wider(fn.name, (active, wanted), earlier)
-        if more is None or self.boxed(f"res.{made.fwd}"):
-            return zeros
-        self.program.datas.pop(f"res.{made.fwd}", None)
-        return by_wider(self, fn, made, (active, wanted), self._reverse[fn.name, *more], more)
+        return zeros
 
     def wider(self, name: str, less: Leaves, earlier: set[tuple]) -> Leaves | None:
         """The leaves of a derivative that the function needed for its own calls and that also serves for fewer."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import operator
-import struct
 from collections.abc import Callable, Sequence
 from operator import add
 from typing import Any
@@ -17,7 +16,7 @@ from dpl.prims.convolution import WANTED, shapes, terms
 
 from dplc.flat import term as f
 from dplc.flat.masked import masked
-from dplc.flat.numbers import wrap
+from dplc.flat.numbers import same_bits, wrap
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
@@ -75,7 +74,6 @@ class Outside:
         return self.states.setdefault(name, [zero_of(ty.elem) if isinstance(ty, f.Ref) else None])
 
 
-CODES = {"f32": "=f", "u32": "=I", "i32": "=i", "f64": "=d", "u64": "=Q", "i64": "=q"}
 
 # ---- scalars --------------------------------------------------------------------------------------------------------
 
@@ -110,8 +108,7 @@ def cast(op: f.Op, args: list, result: f.Type) -> object:
 
 
 def bitcast(op: f.Op, args: list, result: f.Type) -> object:
-    source, target = (CODES[expect_type(f.Num, elem_of(ty)).name] for ty in (op.args[0].ty, result))
-    return scalar_row(lambda x: struct.unpack(target, struct.pack(source, x))[0], args)
+    return scalar_row(lambda x: same_bits(x, op.args[0].ty, result), args)
 
 
 def flat_items(x: Any) -> list:

@@ -9,6 +9,9 @@ from typing import Any
 
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
+from dplc.narrow import expect_type
+
+CODES = {"f32": "=f", "u32": "=I", "i32": "=i", "f64": "=d", "u64": "=Q", "i64": "=q"}
 
 
 def half(x: float) -> float:
@@ -36,3 +39,9 @@ def wrap(x: Any, ty: f.Type) -> Any:
             return x - (1 << bits) if name[0] == "i" and x >> (bits - 1) else x
         case _:
             return x
+
+
+def same_bits(x: Any, source: f.Type, target: f.Type) -> Any:
+    """The number of another type that has the same bits."""
+    given, wanted = (CODES[expect_type(f.Num, elem_of(ty)).name] for ty in (source, target))
+    return struct.unpack(wanted, struct.pack(given, x))[0]

@@ -24,6 +24,11 @@ def is_unit(ty: Type) -> bool:
     return ty == Tup(())
 
 
+def is_numbers(ty: Type) -> bool:
+    """True for numbers, and for tuples of them, such as what is kept for the way back."""
+    return isinstance(ty, Num) or (isinstance(ty, Tup) and all(map(is_numbers, ty.items)))
+
+
 def nothing(ty: Type) -> Const:
     """Some value of a type, zero or null."""
     match ty:

@@ -220,7 +220,7 @@ def test_nested_gradients_of_a_recursion_have_no_copies_of_its_first_step() -> N
     """The copies would be inlined where the derivative is taken."""
     program = compiled("simplify2", chain(4, NESTED, "let f# (n : int) x = grad (f@ n) x", "do print (f# 5 0.5)"))
     main = sum(1 for _ in every(program.fns["main"].body))
-    assert main < 30 and size(program) < 900, (main, size(program))
+    assert main < 40 and size(program) < 900, (main, size(program))
 
 
 def steps(start: str, stage: str, text: str) -> int:

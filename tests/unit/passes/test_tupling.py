@@ -67,10 +67,11 @@ def test_pullbacks_read_what_was_kept_once() -> None:
     assert len(there.state) == 2 and len(back.state) == 3 * 2
 
 
-@pytest.mark.parametrize(("way", "made"), [(FORWARD, 1), (REVERSE, 2)])
+@pytest.mark.parametrize(("way", "made"), [(FORWARD, 1), (REVERSE, 1 + 3)])
 def test_recursion_is_gone_through_once(way: str, made: int) -> None:
+    """Pullbacks are products with the Jacobian that it returns."""
     program = flat(RECURSION + way)
-    assert calls(program) == made == len(groups(program)[1])
+    assert calls(program) == made and len(groups(program)[1]) == 1
 
 
 def test_the_same_call_is_made_once() -> None:

@@ -18,6 +18,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
+from dplc.ad.reverse.jacobian import products
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.reverse.transpose import fill_over
 from dplc.ad.tangents.symbolic_zeros import (
@@ -89,6 +90,11 @@ class Call:
         made = d.reverse(self.call.fn, accepted, asked, self.call.span)
         residual = self.tape.own(scope.b.fresh("res", made.residual))
         self.made = (made, residual)
+        if made.jacobian:
+            cts = [dict(parts).get(r) for r, _ in asked]
+            for _, k, part in products(scope.b, residual, cts, made.zeros):
+                scope.add(targets.get(accepted[k]), part)
+            return
         firsts = {node: i for i, node in reversed(targets.items())}
         before = {i: part for i, node in targets.items() if firsts[node] == i and not counted(part := scope.get(node))}
         ins, outs, given = self.leaves(self.call.args), self.leaves(self.vars), dict(parts)

@@ -50,7 +50,7 @@ def by_wider(d: Derivatives, fn: f.Fn, made: Reversed, less: Leaves, wide: Rever
     after = dict(zip(more[0], b.call(wide.bwd, (residual, *args), [ins[i] for i in more[0]], fn.span), strict=True))
     body = b.block(*[after[i] for i in less[0]])
     fns[made.bwd] = replace(fns[made.bwd], params=(residual, *given), body=body)
-    made.residual = wide.residual
+    made.residual, made.jacobian = wide.residual, False
     zeros = dict(zip(more[0], wide.zeros, strict=True))
     return [zeros[i] for i in less[0]]
 

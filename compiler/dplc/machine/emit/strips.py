@@ -23,6 +23,7 @@ from dpl.prims import TABLE
 from dpl.prims.sums import BLOCK, FEW
 
 from dplc.flat import term as f
+from dplc.flat.types import is_numbers
 from dplc.flat.walk import every, names, needed, rhs_mentions
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
@@ -90,11 +91,6 @@ def calls_functions(rhs: f.Rhs) -> bool:
     if isinstance(rhs, f.If):
         return any(calls_functions(bind.rhs) for arm in (rhs.then, rhs.else_) for bind in arm.binds)
     return is_function(rhs)
-
-
-def is_numbers(ty: f.Type) -> bool:
-    """True for numbers, and for tuples of them, such as what is kept for the way back."""
-    return isinstance(ty, f.Num) or (isinstance(ty, f.Tup) and all(map(is_numbers, ty.items)))
 
 
 def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:

@@ -27,13 +27,12 @@ from dplc.flat.call_graph import groups
 from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.show import show_type
-from dplc.flat.types import elem_of, nothing, rank_of
+from dplc.flat.types import elem_of, is_numbers, nothing, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, used, with_binds, with_inner
 from dplc.passes.device.lengths import Lengths
 from dplc.passes.device.own_places import own_places
 from dplc.passes.device.team_steps import TeamSteps, is_team, works
 from dplc.passes.device.values import is_local
-from dplc.passes.kernels.independence import is_numbers
 from dplc.passes.kernels.nest import Level, nest
 
 MOST_SUMS = 20  # whose numbers fit into shared memory

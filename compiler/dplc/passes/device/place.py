@@ -19,9 +19,8 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.ops.columns import free
 from dplc.flat.ops.table import OPS
-from dplc.flat.types import elem_of, rank_of
+from dplc.flat.types import elem_of, is_numbers, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, rebuild, used, with_binds, with_rhs
-from dplc.passes.kernels.independence import is_numbers
 
 Same = TypeVar("Same")
 DEEPEST = 3  # loops in loops whose state is looked at twice

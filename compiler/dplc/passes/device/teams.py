@@ -16,12 +16,11 @@ from __future__ import annotations
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
-from dplc.flat.types import elem_of, rank_of
+from dplc.flat.types import elem_of, is_numbers, rank_of
 from dplc.flat.walk import mentions, supply_for, with_binds, with_body, with_inner
 from dplc.passes.device.array_sums import called_by_points
 from dplc.passes.device.kernels import Devices
 from dplc.passes.device.team_steps import works
-from dplc.passes.kernels.independence import is_numbers
 
 MOST = 60  # bindings of a block that a team does
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dplc.flat import term as f
-from dplc.flat.types import elem_of
-from dplc.passes.kernels.independence import is_numbers
+from dplc.flat.types import elem_of, is_numbers
 
 
 def is_local(ty: f.Type) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dplc.flat import term as f
 from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
-from dplc.flat.types import elem_of
+from dplc.flat.types import elem_of, is_numbers
 from dplc.flat.walk import atoms, blocks
 
 
@@ -67,11 +67,6 @@ class Independence:
         if self.known[name]:
             self.callees.add(name)
         return self.known[name]
-
-
-def is_numbers(ty: f.Type) -> bool:
-    """True for numbers and tuples of them."""
-    return isinstance(ty, f.Num) or (isinstance(ty, f.Tup) and all(map(is_numbers, ty.items)))
 
 
 def is_plain(ty: f.Type) -> bool:

@@ -15,7 +15,8 @@
 
 Most calls of a tree of calls are its leaves, which do less than a call costs.  With two levels of calls in line, a
 seventh of the calls is left of a recursion that calls itself twice (Rugina and Rinard, "Recursion unrolling for divide
-and conquer programs", 2000).  The stack holds a frame for several levels, so recursions can be deeper than before.
+and conquer programs", 2000).  Of a large function only the arms that do little are in line, which are the leaves.  The
+stack holds a frame for several levels, so recursions can be deeper than before.
 
 Calls at the end of a function stay: they take no stack.  Functions that make data or arrays for their results take most
 of their time for that, so they stay as they are.  This comes late: other passes look at the short functions.
@@ -27,11 +28,14 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
-from dplc.flat.walk import blocks, every, supply_for, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.copy import Copier
+from dplc.flat.types import is_numbers
+from dplc.flat.walk import blocks, every, supply_for, with_binds, with_blocks, with_body, with_branches, with_rhs
 from dplc.passes.simplify.simplify import simplified
 
 LEVELS = 2  # of calls in line
 MOST = 128  # bindings of an unrolled function
+LEAF = 12  # bindings of an arm that is in line without the others
 IN_LINE = "in line "  # before the name of a function in the calls of it that are inlined
 LOOPS = (f.For, f.While, f.Build, f.Map, f.Par)
 
@@ -45,19 +49,57 @@ def recursion_unrolling(program: f.Program) -> f.Program:
 
 def _unrolled(fn: f.Fn, supply: f.Supply, program: f.Program) -> f.Fn:
     """The function with as many levels of its calls in line as it may have; the same one if it has none."""
-    gives_numbers = fn.results and all(isinstance(ty, f.Num) for ty in fn.results)
+    gives_numbers = fn.results and all(map(is_numbers, fn.results))
     if not gives_numbers or any(isinstance(bind.rhs, LOOPS) for bind in every(fn.body)):
         return fn
     marked, size = with_body(fn, _marked(fn.body, fn.name, at_end=True)), len(every(fn.body))
     name, calls, made = IN_LINE + fn.name, callees(marked.body).count(IN_LINE + fn.name), fn
     if _on_one_path(marked.body, name) < 2:
         return fn
+    if size + calls * size > MOST:
+        leaf = _leaf(fn, supply)
+        return fn if leaf is None else _in_line(marked, name, leaf, supply, program)
     for _ in range(LEVELS):
         if size + calls * len(every(made.body)) > MOST:
             break
-        inline = {name: made}
-        made = simplified(marked, supply, replace(program, fns=program.fns | inline), inline)
+        made = _in_line(marked, name, made, supply, program)
     return made
+
+
+def _in_line(marked: f.Fn, name: str, made: f.Fn, supply: f.Supply, program: f.Program) -> f.Fn:
+    """The function with `made` in place of its calls of `name`."""
+    inline = {name: made}
+    return simplified(marked, supply, replace(program, fns=program.fns | inline), inline)
+
+
+def _leaf(fn: f.Fn, supply: f.Supply) -> f.Fn | None:
+    """The function with only those arms of its branch that do little; in place of the others it is called."""
+    at = [k for k, bind in enumerate(fn.body.binds) if isinstance(bind.rhs, f.If | f.Switch)]
+    if len(at) != 1:
+        return None
+    before, bind, after = fn.body.binds[: at[0]], fn.body.binds[at[0]], fn.body.binds[at[0] + 1 :]
+    rest = f.Block(after, fn.body.results)
+    arms = [_end(arm, bind.vars, rest, supply) if is_leaf(arm, fn.name) else None for arm in blocks(bind.rhs)]
+    if len(before) + len(after) > LEAF or not any(arms):
+        return None
+
+    def called() -> f.Block:
+        ends = tuple([f.Var(supply.fresh("end"), ty) for ty in fn.results])
+        return f.Block((f.Bind(ends, f.Call(fn.name, fn.params, fn.span)),), ends)
+
+    ends = tuple([f.Var(supply.fresh("end"), ty) for ty in fn.results])
+    choice = f.Bind(ends, with_branches(bind.rhs, [arm or called() for arm in arms]))
+    return with_body(fn, f.Block((*before, choice), ends))
+
+
+def is_leaf(arm: f.Block, name: str) -> bool:
+    return len(every(arm)) <= LEAF and name not in callees(arm)
+
+
+def _end(arm: f.Block, vars_: tuple[f.Var, ...], rest: f.Block, supply: f.Supply) -> f.Block:
+    """An arm, and what follows the branch, where its results are `vars_`."""
+    copied = Copier(supply, dict(zip([var.name for var in vars_], arm.results, strict=True))).block(rest)
+    return f.Block((*arm.binds, *copied.binds), copied.results)
 
 
 def _marked(block: f.Block, name: str, at_end: bool) -> f.Block:

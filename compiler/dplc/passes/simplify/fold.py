@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dpl.prims import TABLE, evaluation
 
 from dplc.flat import term as f
-from dplc.flat.numbers import wrap
+from dplc.flat.numbers import same_bits, wrap
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS, result_type
 from dplc.flat.signs import zeros_positive
@@ -31,8 +31,8 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
             return None
         return plus_zero(op, defs) or row(op)
     match op.op, args:
-        case "cast", (f.Const(value), *_) if not isinstance(value, str):
-            return cast(value, str(op.attr("to")))
+        case "cast" | "bitcast", (f.Const(), *_):
+            return converted(op)
         case "cast", (f.Var() as x, *_) if elem_of(x.ty) == f.Num(str(op.attr("to"))):
             return x
         case "index" | "reshape", (f.Var(name), *_) if isinstance(made := defs.get(name), f.Op):
@@ -182,9 +182,13 @@ def type_of(op: f.Op) -> f.Type:
     return result_type(op.op, tuple([a.ty for a in op.args]), {})
 
 
-def cast(value, to: str) -> f.Const | None:
-    if to == "bool" or value is None or value == ():
+def converted(op: f.Op) -> f.Const | None:
+    """A constant as a number of another type."""
+    (x, *_), to = op.args, str(op.attr("to"))
+    if not isinstance(x, f.Const) or to == "bool" or isinstance(x.value, str) or x.value in (None, ()):
         return None
+    if op.op == "bitcast":
+        return f.Const(same_bits(x.value, x.ty, f.Num(to)), f.Num(to))
     evaluate = TABLE[to].eval
     assert evaluate is not None
-    return f.Const(wrap(evaluate(value), f.Num(to)), f.Num(to))
+    return f.Const(wrap(evaluate(x.value), f.Num(to)), f.Num(to))

@@ -20,6 +20,7 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.nans import passes_nan
 from dplc.flat.ops.table import OPS
+from dplc.flat.types import is_numbers
 from dplc.flat.walk import atoms, names, rhs_mentions
 
 AT_END = 1 << 60
@@ -116,14 +117,15 @@ class Stretch:
 
 
 def repeatable(bind: f.Bind) -> bool:
-    """True for an operation on numbers without effects that cannot fail, and for tuples."""
+    """True for an operation on numbers without effects that cannot fail, and for tuples of numbers.  Those with cells
+    come after the branch, where calls that give cells for them may be the last ones."""
     match bind.rhs:
         case f.Op() as op:
             row = OPS[op.op]
             plain = (row.pure and row.elementwise) or op.op == "acc_add"
             return plain and all(isinstance(x.ty, f.Num) for x in (*bind.vars, *atoms(op)))
         case f.TupMake() | f.TupGet():
-            return True
+            return all(map(is_numbers, (var.ty for var in bind.vars)))
         case _:
             return False
 
