@@ -6,8 +6,9 @@
 
 Derivatives guard every product with a tangent that may be a symbolic zero (`ad/rules/bulk.py`).  Code after a predicted
 branch need not wait for it, as it would for a selection: dependence chains of tangents become half as long.  The bodies
-of parallel loops without control are left without branches, to be vectorised; so are blocks with many guards. A product
-with the tangent is zero or NaN there, so zero is selected without asking for NaN, which is one instruction of a vector:
+of parallel loops without loops inside are left without such branches, to be vectorised; so are blocks with many guards.
+A product with the tangent is zero or NaN there, so zero is selected without asking for NaN, which is one instruction of
+a vector:
 
     y = select m 0.0 p,  p = mul t x                    =>        b = ne t 0.0;  y = select b p 0.0
 
@@ -24,6 +25,7 @@ Several guards of a block have one branch (`guards_together.py`).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import nan
 
 from dpl.node import replace
@@ -89,8 +91,8 @@ class _Brancher:
         if not isinstance(bind.rhs, f.Par):
             return with_inner(bind, self.block)
         body = bind.rhs.body
-        if all(isinstance(b.rhs, PLAIN) for b in body.binds):
-            return with_inner(bind, self.without_questions)
+        if all(isinstance(b.rhs, PLAIN | f.If) for b in every(body)):
+            return with_inner(bind, self.plain)
         outer = self.lanes, self.kept
         self.lanes = not any(isinstance(b.rhs, f.While | f.Call) for b in every(body))
         self.kept |= all(out.kind == "keep" for out in bind.rhs.outs)
@@ -98,11 +100,17 @@ class _Brancher:
         self.lanes, self.kept = outer
         return changed
 
-    def without_questions(self, block: f.Block) -> f.Block:
+    def plain(self, block: f.Block, around: Collection[str] = ()) -> f.Block:
+        """Points that only compute, in branches too, which are masks of vectors.  They bind the names in `around`."""
+        made = {*around, *[var.name for bind in block.binds for var in bind.vars]}
+        binds = [with_inner(bind, lambda arm: self.plain(arm, made)) for bind in block.binds]
+        return self.without_questions(with_binds(block, binds), around)
+
+    def without_questions(self, block: f.Block, around: Collection[str] = ()) -> f.Block:
         """Guards of products with what may be zero are selections that do not ask for NaN."""
         done: list[f.Bind] = []
         present: dict[str, f.Var] = {}  # whether a tangent is not zero, by its name
-        made = {var.name for bind in block.binds for var in bind.vars}
+        made = {*around, *[var.name for bind in block.binds for var in bind.vars]}
         for bind in block.binds:
             guard = None if self.kept else self.guarded(bind.rhs)
             tangent = None if guard is None else self.scaled(guard)
