@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
+from math import prod
 
 from dpl.diagnostics import Bug
 from dpl.source import NOWHERE, Span
@@ -211,8 +212,11 @@ def all_hold(b: Builder, tests: Sequence[f.Atom]) -> f.Atom:
     return reduce(lambda both, test: b.op("and", (both, test)), tests)
 
 
-def product(b: Builder, factors: list[f.Atom]) -> f.Atom:
-    total: f.Atom = integer(1)
-    for factor in factors:
-        total = factor if total == integer(1) else b.op("mul", (total, factor))
-    return total
+def product(b: Builder, factors: Sequence[f.Atom]) -> f.Atom:
+    """The product of lengths; that of known ones is known."""
+    known = prod([n.value for n in factors if isinstance(n, f.Const) and isinstance(n.value, int)])
+    if known >= 2**63:  # no such array is there
+        return reduce(lambda total, factor: b.op("mul", (total, factor)), factors)
+    others = [n for n in factors if not isinstance(n, f.Const)]
+    factors = others if known == 1 and others else [integer(known), *others]
+    return reduce(lambda total, factor: b.op("mul", (total, factor)), factors)

@@ -103,6 +103,8 @@ class Dims:
         return self.measured.get(dim.name, dim) if isinstance(dim, f.Var) else dim
 
     def set(self, name: str, k: int, dim: Dim | None) -> None:
+        if isinstance(known := self.read(dim), f.Const):
+            dim = known
         if dim is None:
             self.found.pop((name, k), None)
         else:
@@ -177,8 +179,16 @@ class Dims:
                         self.set(var.name, k, self.inner(body.results[i], counts, outs[i].inner, k - len(space)))
                     case f.Build(_, count, body, _, inner):
                         self.set(var.name, k, self.inner(body.results[i], [count], inner[i] if inner else (), k - 1))
+                    case f.Map(_, inputs):
+                        self.set(var.name, k, self.lifted(inputs, rank_of(var.ty) - k))
                     case _:
                         self.set(var.name, k, None)
+
+    def lifted(self, inputs: Sequence[f.Atom], last: int) -> Dim | None:
+        """The dimension that is number `last` from the end, of what elementwise operations make of these inputs."""
+        having = sorted([a for a in inputs if rank_of(a.ty) >= last], key=lambda a: -rank_of(a.ty))
+        dims = [self.of(a, rank_of(a.ty) - last) for a in having]
+        return next((dim for dim in dims if isinstance(dim, f.Const) and dim != ANY), dims[0])
 
     def met(self, results: Sequence[f.Var], branch: f.If | f.Switch) -> None:
         """The dimensions of the results of branches, where these agree."""

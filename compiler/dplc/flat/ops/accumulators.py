@@ -11,6 +11,7 @@ from dplc.flat.ops.columns import (
     always,
     fixed,
     free,
+    if_known,
     like_first,
     linear,
     perhaps_null,
@@ -90,7 +91,7 @@ ROWS = (
         cost=free, cheap=True, quick=False, cubic=False, light=True, loops=False, short=False, derivative=ZERO),
     replace(accumulator(
         "acc_add", "a, b floats or arrays of floats, either null -> a + b",
-        second=same_type, dims=unknown, own=(0, 1), solid=lambda op, solid: any(map(solid, op.args)),
+        second=same_type, dims=if_known(0, 1), own=(0, 1), solid=lambda op, solid: any(map(solid, op.args)),
         accumulates=False, cost=of_sum, derivative=added(0, 1)),
         positive=lambda op, positive: all(map(positive, op.args))),  # if one is null, the result is the other
     signed_as(0, accumulator(

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from dpl.node import replace
 
-from dplc.flat.ops.row import Attrs, Derivative, Dim, DimOf, Measure, Result, Row, Rule, Types
-from dplc.flat.term import Atom, Op, Type
+from dplc.flat.ops.row import Attrs, Derivative, Dim, DimOf, Dims, Measure, Result, Row, Rule, Types
+from dplc.flat.term import Atom, Const, Op, Type
 from dplc.flat.types import rank_of
 
 # ---- types of results, and of the second operand --------------------------------------------------------------------
@@ -42,6 +42,16 @@ def unknown(of: DimOf, op: Op, rank: int, k: int) -> None:
 
 def of_first(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
     return of(op.args[0], k)
+
+
+def if_known(*operands: int) -> Dims:
+    """A length that is a known number for one of these operands: these may be null, but not where they have one."""
+
+    def dim(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+        own = [of(op.args[i], rank_of(op.args[i].ty) - rank + k) for i in operands]
+        return next((n for n in own if isinstance(n, Const)), None)
+
+    return dim
 
 
 # ---- whether a result is null ---------------------------------------------------------------------------------------

@@ -18,11 +18,12 @@ FEWER = 2  # steps at the end of a loop that may not add, by the conditions arou
 def counts_of_lengths(par: f.Par, affine: Affine) -> dict[str, tuple[f.Atom, int]]:
     """The counts of loops that add at their index and a constant, by the lengths of what they add to, with the number
     by which such a length exceeds the count if it is as guessed, where it is not known whether that is so, and it may
-    be."""
+    be.  If only the length is a known number, that is told of the count instead."""
     ends = _Ends(affine)
     ends.par(par)
     inside = {var.name for var in bound_inside(par)}
     found = {name: (count, ends.guess(count, more)) for name, (count, more) in ends.found.items()}
+    found = {name: (length, -ends.guess(count, more)) for name, (length, count, more) in ends.known.items()} | found
     return {
         name: (count, more) for name, (count, more) in found.items()
         if inside.isdisjoint((name, *names((count,))))
@@ -32,13 +33,14 @@ def counts_of_lengths(par: f.Par, affine: Affine) -> dict[str, tuple[f.Atom, int
 
 class _Ends:
     """The last places that a nest adds to.  `found` has, by lengths, a count and how far the last place is beyond its
-    last step."""
+    last step; `known` has lengths that are numbers, by counts that are not, with the count."""
 
     def __init__(self, affine: Affine) -> None:
         self.affine = affine
         self.conditions = Conditions(affine)
         self.counts: dict[object, f.Atom] = {}
         self.found: dict[str, tuple[f.Atom, int]] = {}
+        self.known: dict[str, tuple[f.Const, f.Var, int]] = {}
 
     def par(self, par: f.Par) -> None:
         for index, count in par.space:
@@ -66,12 +68,16 @@ class _Ends:
     def add(self, length: f.Atom, place: f.Atom) -> None:
         total = self.affine.sum(place)
         indices = [str(term) for term in total if term in self.counts]
-        if not isinstance(length, f.Var) or len(indices) != 1:
+        if len(indices) != 1:
             return
         count, more = self.counts[indices[0]], total.get(ONE, 0)
         last = combined(combined(self.affine.sum(count), {ONE: 1}, -1), total, -1)
         enough = [n for n in range(more - FEWER, more) if self.affine.is_natural(combined(last, {ONE: 1}, n))]
         least = min(enough, default=more)
+        if isinstance(length, f.Const):
+            if isinstance(count, f.Var):
+                self.known.setdefault(count.name, (length, count, least))
+            return
         before = self.found.get(length.name)
         if before is not None and self.affine.sum(before[0]) == self.affine.sum(count):
             least = max(least, before[1])

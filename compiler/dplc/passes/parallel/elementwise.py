@@ -18,13 +18,14 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, product
+from dplc.flat.dims import Dims
 from dplc.flat.types import of_rank, rank_of
 from dplc.flat.walk import every
 
 
 class Elementwise:
     """`free` are the variables that are not used later: a result may overwrite one of these.  `fills` are arrays of
-    copies of a row."""
+    copies of a row; `dims` tells lengths that are known."""
 
     def __init__(
         self,
@@ -33,12 +34,14 @@ class Elementwise:
         variables: tuple[f.Var, ...],
         free: set[str],
         fills: Mapping[str, f.Op],
+        dims: Dims,
     ) -> None:
         self.b = Builder(supply)
         self.fused, self.copies = with_rows(fused, fills)
         fused = self.fused
         self.vars = variables
         self.free = free
+        self.dims = dims
         self.whole = max(fused.inputs, key=lambda a: rank_of(a.ty))
         self.rank = rank_of(self.whole.ty)
         inner = {rank_of(a.ty) for a in fused.inputs} | {rank for rank in fused.ranks if rank}
@@ -46,13 +49,12 @@ class Elementwise:
 
     def binds(self) -> tuple[f.Bind, ...]:
         fused, b = self.fused, self.b
-        self.lengths: list[f.Atom] = [b.op("dim", (self.whole,), k=k) for k in range(self.rank)]
+        self.lengths = self.shape(self.whole)
         for a in fused.inputs:
-            own = rank_of(a.ty)
-            for k, n in enumerate(self.lengths[self.rank - own :] if a != self.whole else ()):
-                b.effect("check_lengths", (n, b.op("dim", (a,), k=k)), fused.span)
+            if a != self.whole:
+                self.check(self.lengths[self.rank - rank_of(a.ty) :], self.shape(a))
         for rank, count in self.copies:
-            b.effect("check_lengths", (self.lengths[self.rank - rank], count), fused.span)
+            self.check([self.lengths[self.rank - rank]], [count])
         ends = [*self.ranks[1:], 0]
         counts = [product(b, self.lengths[self.rank - start : self.rank - end])
                   for start, end in zip(self.ranks, ends, strict=True)]  # fmt: skip
@@ -72,6 +74,16 @@ class Elementwise:
                 dims = self.lengths[self.rank - rank_of(var.ty) :]
                 b.binds.append(f.Bind((var,), f.Op("reshape", (result, *dims), (("unchecked", True),), fused.span)))
         return block_of(b.binds, ()).binds
+
+    def shape(self, a: f.Atom) -> list[f.Atom]:
+        """The dimensions of an array; those that are known numbers are not read."""
+        known = [self.dims.of(a, k) for k in range(rank_of(a.ty))]
+        return [n if isinstance(n, f.Const) else self.b.op("dim", (a,), k=k) for k, n in enumerate(known)]
+
+    def check(self, lengths: list[f.Atom], others: list[f.Atom]) -> None:
+        for n, other in zip(lengths, others, strict=True):
+            if not (isinstance(n, f.Const) and n == other):
+                self.b.effect("check_lengths", (n, other), self.fused.span)
 
     def view(self, a: f.Atom, counts: list[f.Atom]) -> f.Atom:
         """An input with the dimensions of the space."""

@@ -25,6 +25,7 @@ from dplc.flat.affine import Affine
 from dplc.flat.copy import Renamed
 from dplc.flat.dims import dims_of
 from dplc.flat.effects import Effects
+from dplc.flat.known_sizes import KnownSizes, known_sizes
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import (
     atoms,
@@ -47,18 +48,22 @@ from dplc.passes.parallel.other_rows import other_rows
 from dplc.passes.parallel.scatters import scatters
 from dplc.passes.parallel.solid import Solid, without_questions
 from dplc.passes.simplify.fold import zero_of
-from dplc.passes.simplify.hoist_dims import hoist_lengths_of_rows
+from dplc.passes.simplify.hoist_dims import hoist_lengths_of_rows, without_known_lengths
 
 
 def parallel(program: f.Program) -> f.Program:
     program = scatters(program)
-    made = _Program(program)
+    sizes, supply = known_sizes(program), supply_for(program)
+    known = {name: without_known_lengths(fn, supply, sizes.dims(fn)) for name, fn in program.fns.items()}
+    made = _Program(replace(program, fns=known), sizes)
+    program = replace(program, fns=known)
     return replace(program, fns={name: made.function(fn) for name, fn in program.fns.items()})
 
 
 class _Program:
-    def __init__(self, program: f.Program) -> None:
+    def __init__(self, program: f.Program, sizes: KnownSizes) -> None:
         self.supply = supply_for(program)
+        self.sizes = sizes
         self.effects = Effects(program)
         self.additive = Additive(program)
 
@@ -106,6 +111,7 @@ class _Fn:
 
     def body(self) -> f.Block:
         self.fills = fills_of_rows(self.fn.body)
+        self.dims = self.program.sizes.dims(self.fn)
         return self.block(self.fn.body)
 
     def block(self, block: f.Block, state: tuple[f.Var, ...] = ()) -> f.Block:
@@ -139,7 +145,7 @@ class _Fn:
         return self.block(block, loop.state if block is loop.body else ())
 
     def elementwise(self, fused: f.Map, variables: tuple[f.Var, ...], free: set[str]) -> tuple[f.Bind, ...]:
-        return Elementwise(self.program.supply, fused, variables, free, self.fills).binds()
+        return Elementwise(self.program.supply, fused, variables, free, self.fills, self.dims).binds()
 
     def sum(self, args: tuple[f.Atom, ...], span: f.Span) -> f.Map:
         """The elementwise sum of two arrays that are there, as a Map."""

@@ -43,7 +43,7 @@ from dplc.passes.scalar_replacement.few_extrema import few_extrema
 from dplc.passes.scalar_replacement.large_work import called_in_points, large_work
 from dplc.passes.scalar_replacement.needed_elements import needed_elements
 from dplc.passes.scalar_replacement.unroll import unrolled
-from dplc.passes.simplify.hoist_dims import dims_read, hoist_dims
+from dplc.passes.simplify.hoist_dims import without_known_lengths
 from dplc.passes.simplify.purity import HERE
 from dplc.passes.simplify.simplify import simplified
 
@@ -106,8 +106,8 @@ def without_small(
     fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Program, aside: Aside = nowhere
 ) -> f.Fn:
     dims, given = known.dims(fn), fn
-    if any(isinstance(dims.of(array, k), f.Const) for _, array, k in dims_read(fn.body)):
-        fn = simplified(hoist_dims(fn, supply, dims), supply, program)
+    if (told := without_known_lengths(fn, supply, dims)) is not fn:
+        fn = simplified(told, supply, program)
     if not any(shape_of(dims, var) for var in bound(given)):
         return fn
     is_main = fn.name == program.main

@@ -20,13 +20,15 @@ from dplc.flat.walk import BLOCKS, binders, changed, every, rebuild, unchanged, 
 
 
 def hoist_dims(fn: f.Fn, supply: f.Supply, dims: Dims | None = None) -> f.Fn:
-    """`dims` are the dimensions of the function, if they are known better than from its code."""
+    """`dims` are the dimensions of the function, if they are known better than from its code.  The code still tells
+    them: who asks later knows no more than that."""
     reads, reshaped = dims_read(fn.body), reshapes(fn.body)
     if not reads and not reshaped:
         return fn
-    dims = dims or dims_of(fn.body)
+    own = dims_of(fn.body)
+    dims = dims or own
     wanted: dict[str, dict[int, f.Var]] = {}
-    same = {var.name: op.args[0] for var, op in reshaped if keeps_shape(op, dims)}
+    same = {var.name: op.args[0] for var, op in reshaped if keeps_shape(op, own if op.attr("told") else dims)}
     for read, array, k in reads:
         match dims.of(array, k):
             case (first, k):
@@ -40,6 +42,12 @@ def hoist_dims(fn: f.Fn, supply: f.Supply, dims: Dims | None = None) -> f.Fn:
         return fn
     body = _Hoister(wanted, same, supply).block(fn.body, fn.params)
     return with_body(fn, body)
+
+
+def without_known_lengths(fn: f.Fn, supply: f.Supply, dims: Dims) -> f.Fn:
+    """The function, of these dimensions, with numbers in place of the lengths that it reads and that are known."""
+    known = any(isinstance(dims.of(array, k), f.Const) for _, array, k in dims_read(fn.body))
+    return hoist_dims(fn, supply, dims) if known else fn
 
 
 def hoist_lengths_of_rows(fn: f.Fn, supply: f.Supply) -> f.Fn:
