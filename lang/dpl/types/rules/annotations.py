@@ -151,6 +151,11 @@ def misapplied(
     if len(args) == 1 and not found.params and not helps:
         written = args[0].span.text
         helps = (f"several values are joined by `*`:  {written} * {name}",)
+    elif len(found.params) > 1:
+        names = ", ".join(p.name if p.sort == "size" else f"'{p.name}" for p in found.params)
+        more = ("n" if p.sort == "size" else "float" for p in found.params[len(args) :])
+        example = ", ".join([*(arg.span.text for arg in args[: len(found.params)]), *more])
+        helps = (f"before it stand  ({names}) , so:  ({example}) {name}",)
     elif not args and len(found.params) == 1:
         is_size = found.params[0].sort == "size"
         helps = (f"its argument comes first:  {'n' if is_size else 'float'} {name}",)

@@ -63,9 +63,9 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
-    if ready := of_module_type(cx, name, args, i, wanted):
-        return ready
     kinds = ["" if a is not arrows[i] and prune(a.arg) is wanted else kind_of(a.arg) for a in arrows]
+    if ready := of_module_type(cx, name, args, i, wanted) or without_settings(cx, name, args, given, kinds):
+        return ready
     order = exchanged(name, given, kinds, [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
@@ -139,6 +139,17 @@ def of_module_type(cx: Context, name: str, args: list[Arg], i: int, wanted: Type
     fields = cx.datas[wanted.name].fields if usual else ()
     changed = f" ; with another field:  {{ {usual[0]} with {fields[-1]} = ... }}" if fields else ""
     return f"one is  {usual[0]}{changed}" if usual else ""
+
+
+def without_settings(cx: Context, name: str, args: list[Arg], given: list[str], kinds: list[str]) -> str:
+    """A help for `Mcmc.nuts key f start` and `Ode.tsit5 f 0.0 1.0 y`, which take settings first: a module has its usual
+    ones."""
+    module, _, plain = kinds[0].rpartition(".")
+    usual = cx.modules[module].values.get("usual") if module in cx.modules else None
+    if not isinstance(usual, Value) or kind_of(usual.scheme.ty) != kinds[0] or given[0] in ("", kinds[0]):
+        return ""
+    others = " ".join(written(arg.value) for arg in args)
+    return f"first comes a value of the type {plain}, such as the usual one:  {name} {module}.usual {others}"
 
 
 def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:

@@ -249,7 +249,8 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         way = Way((f"`{member}` is a field of {printer(cx).data_name(data.name)}:  e.{member}",))
     else:
         plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
-        way = Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
+        like = elsewhere_called(kind, member, span) if kind == "value" and not ours else Way()
+        way = like if like.helps else Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
         if plainly and qualifier == "List" and "to_array" in names:
             way = Way((f"of an array it is  {member} , which  List.to_array xs  makes of a list",))
         way = called_plainly(cx, "value", small, span) if kind == "constructor" and not way.helps else way
