@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Container
 
+from dpl.regex import regex
+
 from dplc.machine.llvm.sampler import sampler
 
 QUICK, FINAL = " ; quick", " ; final"
 REPLACED = "@dpl_replaced"  # a byte of a version: 1 if there is a later one
-SHARED = re.compile(r'(?m)^define dso_local (?=.*@"dpl )')
-FUNCTION = re.compile(r'(?ms)^(define [^\n]*?@"(dpl [^"]*)"\([^\n]*\{\n)(.*?)^\}\n')
-INLINED = re.compile(r"(?ms)^define internal ([^\n]*?@([\w.]+)\([^\n]*?\)) [^\n]*\balwaysinline\b[^\n]*\{\n.*?^\}\n")
-CALLED = re.compile(r'@"(dpl [^"]*)"\(')
+SHARED = regex(r'(?m)^define dso_local (?=.*@"dpl )')
+FUNCTION = regex(r'(?ms)^(define [^\n]*?@"(dpl [^"]*)"\([^\n]*\{\n)(.*?)^\}\n')
+INLINED = regex(r"(?ms)^define internal ([^\n]*?@([\w.]+)\([^\n]*?\)) [^\n]*\balwaysinline\b[^\n]*\{\n.*?^\}\n")
+CALLED = regex(r'@"(dpl [^"]*)"\(')
 SMALL = 60  # lines of a function that is optimised if one that calls it is, as it may be inlined there
 
 
