@@ -9,6 +9,8 @@ with it, so only blocks that are new are gone through.
 
 from __future__ import annotations
 
+from typing import get_args
+
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.remembered import remembered
@@ -24,15 +26,21 @@ class _Bits(dict[type | str, int]):
 
 
 BITS = _Bits()
-ELEMENTWISE = BITS["for each element"]  # an operation for each element of an array
+NODES = {node.__name__: node for node in get_args(f.Rhs)}
+ELEMENTWISE = BITS["elementwise"]  # an operation for each element of an array
 
 
 def any_of(*wanted: type | str) -> int:
-    """The bits of these kinds."""
+    """The bits of these kinds.  Node classes may be named, too."""
     bits = 0
     for kind in wanted:
-        bits |= BITS[kind]
+        bits |= BITS[NODES.get(kind, kind) if isinstance(kind, str) else kind]
     return bits
+
+
+def has(program: f.Program, wanted: int) -> bool:
+    """True if there is code of one of these kinds."""
+    return any(kinds(fn.body) & wanted for fn in program.fns.values())
 
 
 @remembered
