@@ -1,6 +1,7 @@
 """The house in order: layers point one way, the linter and the type checker are content, files are short."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,3 +41,12 @@ def test_files_are_short(kind: str) -> None:
 
 def lines(path: Path) -> int:
     return path.read_bytes().count(b"\n")
+
+
+def test_regular_expressions_wait_for_their_first_use() -> None:
+    """What a compilation imports compiles none when it is imported (`dpl/regex.py`)."""
+    files = [path for folder in ("lang/dpl", "compiler/dplc") for path in (ROOT / folder).rglob("*.py")]
+    others = ("tools", "manual", "embed", "highlight.py")  # of which a run needs none
+    asked = [path for path in files if not {*path.relative_to(ROOT).parts} & {*others}]
+    early = [path for path in asked if re.search(r"(?m)^\w+(?:: [^=\n]+)? = re\.compile\(", path.read_text("utf-8"))]
+    assert len(asked) > 500 and not early

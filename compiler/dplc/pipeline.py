@@ -72,7 +72,8 @@ PTX = Form("PTX", "builtins:str")
 @node
 class Stage:
     """A stage of the compiler.  `function`, written as `module:function`, takes the result of the previous stage, and
-    the Context if `context` is true.  A side stage takes that of the stage `after`."""
+    the Context if `context` is true.  A side stage takes that of the stage `after`.  A stage that `changes` only code
+    of certain kinds (`flat/kinds.py`) is not imported for a program without: imports are a third of a short run."""
 
     name: str
     gives: Form
@@ -80,8 +81,20 @@ class Stage:
     function: str
     context: bool = False
     after: str = ""
+    changes: tuple[str, ...] = ()
 
     def run(self, value: Any, context: Context) -> Any:
+        return value if self.is_idle(value) else self.made(value, context)
+
+    def is_idle(self, value: Any) -> bool:
+        """True if the stage changes nothing in a program."""
+        if not self.changes:
+            return False
+        from dplc.flat.kinds import any_of, has
+
+        return not has(value, any_of(*self.changes))
+
+    def made(self, value: Any, context: Context) -> Any:
         function = named(self.function)
         return function(value, context) if self.context else function(value)
 
@@ -121,7 +134,7 @@ STAGES = (
     Stage("appended_lists", FLAT, "a list that a loop appends to is made backwards, and turned round at the end",
           "dplc.passes.recursion.appended_lists:appended_lists"),
     Stage("doall", FLAT, "loops that write each element of an array at its own place are comprehensions",
-          "dplc.passes.arrays.doall:doall"),
+          "dplc.passes.arrays.doall:doall", changes=("update",)),
     Stage("value_ranges", FLAT, "comparisons that the ranges of indices decide are constants",
           "dplc.passes.simplify.value_ranges:value_ranges"),
     Stage("inline_fields", FLAT, "tuples in arrays, and data, hold numbers in place of arrays of few elements",
@@ -129,7 +142,7 @@ STAGES = (
     Stage("small_arrays", FLAT, "arrays of few elements, known in number, become numbers (scalar replacement)",
           "dplc.pipeline:run_small_arrays", True),
     Stage("chosen_elements", FLAT, "the element that is the least, greatest or at an index found is computed again",
-          "dplc.passes.arrays.chosen_elements:chosen_elements"),
+          "dplc.passes.arrays.chosen_elements:chosen_elements", changes=("Build",)),
     Stage("store_passing", FLAT, "references that derivatives flow through become places in a store",
           "dplc.pipeline:run_store_passing"),
     Stage("differentiate", FLAT, "forward, reverse and Taylor mode, to any nesting",
@@ -148,17 +161,18 @@ STAGES = (
     Stage("fold_transposes", FLAT, "products read transposed operands as they are",
           "dplc.passes.arrays.fold_transposes:fold_transposes"),
     Stage("accumulate", FLAT, "what is only added to an accumulator is added as it is computed",
-          "dplc.pipeline:run_accumulate", True),
+          "dplc.pipeline:run_accumulate", True, changes=("acc_add", "acc_index", "matmul_acc", "update")),
     Stage("bounds", FLAT, "indices that are in bounds are not checked", "dplc.passes.arrays.bounds:bounds"),
-    Stage("fuse", FLAT, "elementwise operations become single loops", "dplc.passes.arrays.fuse:fuse"),
+    Stage("fuse", FLAT, "elementwise operations become single loops", "dplc.passes.arrays.fuse:fuse",
+          changes=("elementwise", "reshape")),
     Stage("parallel", FLAT, "loops whose steps have no order become a Par: comprehensions, sums, accumulators",
-          "dplc.passes.parallel.parallel:parallel"),
+          "dplc.passes.parallel.parallel:parallel", changes=("Map", "Build", "For", "acc_add")),
     Stage("join", FLAT, "a Par that keeps what another one reads at the same points becomes part of it",
-          "dplc.passes.parallel.join:join"),
+          "dplc.passes.parallel.join:join", changes=("Par",)),
     Stage("columns", FLAT, "what innermost loops read and add to lies side by side: columns in place of rows",
-          "dplc.passes.layout.columns:columns"),
+          "dplc.passes.layout.columns:columns", changes=("Par",)),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
-          "dplc.passes.simplify.nan_guards:branch_on_nan_guards"),
+          "dplc.passes.simplify.nan_guards:branch_on_nan_guards", changes=("select",)),
     Stage("recursion_unrolling", FLAT, "small functions that call themselves several times have these calls inline",
           "dplc.passes.recursion.recursion_unrolling:recursion_unrolling"),
     Stage("sweeps", FLAT, "what a device does at once or keeps: both sweeps of points, sums that only points use",
@@ -356,7 +370,9 @@ def verified(stage: Stage, before: str, value: Any, context: Context) -> Any:
     """The verified result of a stage.  If the stage fails, the Bug names it and has a command to repeat it."""
     original = value.copy() if before in READABLE else None  # a stage may change its input
     try:
-        made = stage.run(value, context)
+        made = stage.made(value, context)
+        if stage.is_idle(value) and any(made.fns[name] is not fn for name, fn in value.fns.items()):
+            raise Bug(f"it changes code that has none of {', '.join(stage.changes)}")
         stage.verify(made)
     except Bug as bug:
         bug.args = (f"after {stage.name}: {bug}",)

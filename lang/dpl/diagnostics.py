@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from dpl.node import field, node, record
+from dpl.regex import regex
 from dpl.source import Span
 
 MARK, UNMARK = "\x0e", "\x0f"  # delimit the highlighted part of a text
@@ -103,7 +104,7 @@ def foreign(symbol: str, declaration: Span) -> DplError:
     return DplError.at("E0404", title, declaration, helps=(rule,))
 
 
-CALL_AND_NUMBER = re.compile(r"([a-z_][\w.']*(?: [\w.']+)*) ([\w.']+) ([-+]) ?(\d[\w.]*)")
+CALL_AND_NUMBER = regex(r"([a-z_][\w.']*(?: [\w.']+)*) ([\w.']+) ([-+]) ?(\d[\w.]*)")
 
 
 def tighter(text: str) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from itertools import groupby
 from dpl.columns import pictures, width_of
 from dpl.diagnostics import MARK, UNMARK, Call, Diagnostic, unmarked
 from dpl.node import node
+from dpl.regex import regex
 from dpl.source import NOWHERE, Source, Span
 
 _LABELS, _HELPS = 4, 2  # more would distract
@@ -235,7 +236,7 @@ def _visible(text: str) -> int:
 # ---- prose ---------------------------------------------------------------------------------------------------------
 
 
-_WORD = re.compile(r" *(?:`[^`]*`|[^ ])+")  # with the space before it; code in backquotes is one word
+_WORD = regex(r" *(?:`[^`]*`|[^ ])+")  # with the space before it; code in backquotes is one word
 
 
 def _lines(text: str, room: int) -> list[str]:

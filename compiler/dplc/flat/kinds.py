@@ -9,24 +9,38 @@ with it, so only blocks that are new are gone through.
 
 from __future__ import annotations
 
+from typing import get_args
+
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.remembered import remembered
 from dplc.flat.walk import blocks
 
-NODES = (f.Op, f.Call, f.Ad, f.TupMake, f.TupGet, f.ConMake, f.If, f.Switch, f.For, f.While, f.Build, f.Map, f.Par)
-OF_NODE = {node: 1 << number for number, node in enumerate(NODES)}
-OF_OP = {name: 1 << number for number, name in enumerate(OPS, len(NODES))}
-ELEMENTWISE = 1 << len(NODES) + len(OPS)  # an operation for each element of an array
-WIDE = {name for name, row in OPS.items() if row.elementwise or name == "acc_add"}
+
+class _Bits(dict[type | str, int]):
+    """Each kind has a bit of its own: a node class, or the name of an operation."""
+
+    def __missing__(self, kind: type | str) -> int:
+        self[kind] = bit = 1 << len(self)
+        return bit
+
+
+BITS = _Bits()
+NODES = {node.__name__: node for node in get_args(f.Rhs)}
+ELEMENTWISE = BITS["elementwise"]  # an operation for each element of an array
 
 
 def any_of(*wanted: type | str) -> int:
-    """The bits of these kinds: node classes, and operations by name."""
+    """The bits of these kinds.  Node classes may be named, too."""
     bits = 0
     for kind in wanted:
-        bits |= OF_OP[kind] if isinstance(kind, str) else OF_NODE[kind]
+        bits |= BITS[NODES.get(kind, kind) if isinstance(kind, str) else kind]
     return bits
+
+
+def has(program: f.Program, wanted: int) -> bool:
+    """True if there is code of one of these kinds."""
+    return any(kinds(fn.body) & wanted for fn in program.fns.values())
 
 
 @remembered
@@ -36,11 +50,11 @@ def kinds(block: f.Block) -> int:
     for bind in block.binds:
         rhs = bind.rhs
         if isinstance(rhs, f.Op):
-            found |= OF_OP[rhs.op]
-            if rhs.op in WIDE and type(bind.vars[0].ty) is f.Arr:
+            found |= BITS[rhs.op]
+            if bind.vars and type(bind.vars[0].ty) is f.Arr and (OPS[rhs.op].elementwise or rhs.op == "acc_add"):
                 found |= ELEMENTWISE
         else:
-            found |= OF_NODE[type(rhs)]
+            found |= BITS[type(rhs)]
             for inner in blocks(rhs):
                 found |= kinds(inner)
     return found

@@ -14,14 +14,15 @@ backticks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from dpl.regex import regex
+
 from dplc.flat import term as f
 
-WORD = re.compile(r"[^\s()\[\]{},:;=&`'\"#]+")
-CONSTANT = re.compile(r"true|false|null|nan|-?inf|-?\d.*")
+WORD = regex(r"[^\s()\[\]{},:;=&`'\"#]+")
+CONSTANT = regex(r"true|false|null|nan|-?inf|-?\d.*")
 PLAIN = (f.I64, f.F64, f.UNIT, f.BOOL, f.STR)  # constants of these types are shown without their type
 
 

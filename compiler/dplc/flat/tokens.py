@@ -11,13 +11,14 @@ from typing import NoReturn
 
 from dpl.diagnostics import DplError
 from dpl.node import node
+from dpl.regex import regex
 from dpl.source import Source, Span
 
 from dplc.flat import term as f
 from dplc.flat.show import CONSTANT, WORD
 
 NUMBERS = frozenset(("bool", *(f"{kind}{n}" for kind in "iu" for n in (8, 16, 32, 64)), "f16", "f32", "f64"))
-TOKEN = re.compile(
+TOKEN = regex(
     rf"""\s*(?:(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|(?P<quoted>`[^`]*`)|(?P<word>{WORD.pattern})|(?P<sign>\S))"""
 )
 

@@ -20,13 +20,14 @@ from collections.abc import Callable, Mapping
 from dpl.core import ty as t
 from dpl.core.term import LIST, Data
 from dpl.node import node
+from dpl.regex import regex
 
 OF_INTEGERS, OF_FLOATS = "dboxX", "eEfFgG%"
 GRAMMAR = "[[fill]align][sign][#][0][width][, or _][.precision][letter]"
 WIDEST, FINEST = 1_000_000, 10_000
 INT, FLOAT = "int", "float"
 
-_PARTS = re.compile(r"(?:(.)?([<>=^]))?([+\- ]?)(#?)(0?)(\d*)([,_]?)(?:(\.)(\d*))?", re.DOTALL)
+_PARTS = regex(r"(?:(.)?([<>=^]))?([+\- ]?)(#?)(0?)(\d*)([,_]?)(?:(\.)(\d*))?", re.DOTALL)
 
 
 class Unreadable(ValueError):

@@ -7,7 +7,6 @@ error                  before an error unwinds   nonfinite          at the first
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,9 +14,10 @@ from dpl import host
 from dpl.debug.points import Places, Point
 from dpl.eval.code.sites import shown_name
 from dpl.node import entity
+from dpl.regex import regex
 from dpl.source import Source
 
-LINE = re.compile(r"(?:(?P<file>.*):)?(?P<line>\d+)(?::(?P<mode>rev|fwd))?")
+LINE = regex(r"(?:(?P<file>.*):)?(?P<line>\d+)(?::(?P<mode>rev|fwd))?")
 EVENTS = ("error", "nonfinite", "rev")
 
 

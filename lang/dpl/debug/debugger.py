@@ -43,6 +43,7 @@ from dpl.eval.machine.outside import Writable
 from dpl.eval.values.instance import is_type
 from dpl.eval.values.value import Cell, Value
 from dpl.node import node, replace
+from dpl.regex import regex
 from dpl.source import NOWHERE, Source
 from dpl.syntax.load import MAIN, Module
 
@@ -58,7 +59,7 @@ class Stop:
     text: str = ""
     breakpoint: Breakpoint | None = None
 
-DERIVATIVE = re.compile(r"\s*d\s+([^\W\d].*|[({\[].*)", re.DOTALL)  # `d x`, `d (f x)`
+DERIVATIVE = regex(r"\s*d\s+([^\W\d].*|[({\[].*)", re.DOTALL)  # `d x`, `d (f x)`
 
 
 class Debugger(Listener):

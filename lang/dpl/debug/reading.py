@@ -8,9 +8,10 @@ import struct
 from dpl.core import ty as t
 from dpl.eval.values.datatypes import DataTypes
 from dpl.eval.values.value import Array, Con, Value, make_list
+from dpl.regex import regex
 
-TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|[][(){};,=]|[^][(){};,=\s"]+')
-ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+TOKEN = regex(r'"(?:\\.|[^"\\])*"|[][(){};,=]|[^][(){};,=\s"]+')
+ESCAPED = regex(r"\\(.)", re.DOTALL)
 PLAIN = {"n": "\n", "t": "\t"}
 
 

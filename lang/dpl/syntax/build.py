@@ -10,12 +10,13 @@ import re
 
 from dpl.diagnostics import Diagnostic
 from dpl.node import replace
+from dpl.regex import regex
 from dpl.source import Source, Span
 from dpl.syntax import literals, tree
 from dpl.syntax.lexer import Token
 from dpl.syntax.operators import resolve
 
-C_NAME = re.compile(r"[A-Za-z_][\w.$@]*", re.ASCII)
+C_NAME = regex(r"[A-Za-z_][\w.$@]*", re.ASCII)
 
 
 class Builder:

@@ -13,6 +13,7 @@ import re
 from typing import NamedTuple
 
 from dpl.diagnostics import Diagnostic
+from dpl.regex import regex
 from dpl.source import Source, Span
 from dpl.syntax.characters import CHARACTERS
 from dpl.syntax.tables import Tables
@@ -31,7 +32,7 @@ class Token(NamedTuple):
 
 
 _SYMBOL = r"!$%&*+\-./<=>?@^|~"
-_LEXEME = re.compile(
+_LEXEME = regex(
     rf"""(?P<space>[ \t\r\n\f\ufeff]+)
     |(?P<word>[^\W\d][\w']*)
     |(?P<number>0[xX][0-9a-fA-F_]+(?:[iu]\d+)? | 0[bB][01_]+(?:[iu]\d+)? | 0[oO][0-7_]+(?:[iu]\d+)?
@@ -48,15 +49,15 @@ _LEXEME = re.compile(
     """,
     re.VERBOSE,
 )
-_QUALIFIED = re.compile(r"\.([^\W\d][\w']*)")
-_COMMENT_PART = re.compile(r'\(\*|\*\)|"')
-_STRING_PART = re.compile(r'[^"\\]*')
-_INTERP_PART = re.compile(r'[^"\\{}]*')
-_ESCAPE = re.compile(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|\n[ \t]*|(.))", re.DOTALL)
+_QUALIFIED = regex(r"\.([^\W\d][\w']*)")
+_COMMENT_PART = regex(r'\(\*|\*\)|"')
+_STRING_PART = regex(r'[^"\\]*')
+_INTERP_PART = regex(r'[^"\\{}]*')
+_ESCAPE = regex(r"\\(?:u\{([0-9a-fA-F]{1,6})\}|\n[ \t]*|(.))", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "'": "'", "\\": "\\", "{": "{", "}": "}"}
 
 _OPERANDS = frozenset(("LOWER", "QLOWER", "RPAR", "RSQB", "RBRACE"))  # a bracket right after one of these indexes it
-_PREFIXES = re.compile(r"(?:!(?!=$)|~|\?).*")
+_PREFIXES = regex(r"(?:!(?!=$)|~|\?).*")
 
 
 class Lexer:

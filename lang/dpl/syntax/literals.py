@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from dpl.diagnostics import Diagnostic
+from dpl.regex import regex
 from dpl.source import Span
 from dpl.syntax.lexer import Token
 
-_DECIMAL_SUFFIX = re.compile(r"([iuf])(\d+)$")
-_RADIX_SUFFIX = re.compile(r"([iu])(\d+)$")
-_DIGITS = re.compile(r"(?:0x|0b|0o)?0*")
+_DECIMAL_SUFFIX = regex(r"([iuf])(\d+)$")
+_RADIX_SUFFIX = regex(r"([iu])(\d+)$")
+_DIGITS = regex(r"(?:0x|0b|0o)?0*")
 _MANY = 100  # more digits than any type can hold in any notation
 _HUGE = 2**400  # stands for every number with more digits than that
 _BITS = {"i": ("8", "16", "32", "64"), "u": ("8", "16", "32", "64"), "f": ("16", "32", "64")}

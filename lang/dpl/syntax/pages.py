@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from dpl.diagnostics import Diagnostic
 from dpl.node import node
+from dpl.regex import regex
 from dpl.source import Source, Span
 
 SUFFIX = ".md"
@@ -27,10 +28,10 @@ APART = frozenset({"error", "norun"})  # of blocks that are no part of it
 OUTPUT = ("text", "output")
 DECLARES = ("let", "type", "open", "import", "do", "expect", "export", "extern")
 
-_FENCE = re.compile(r"^(`{3,})[ \t]*([^\n`]*)\n", re.MULTILINE)
-_DECLARATION = re.compile(rf"^(?:{'|'.join(DECLARES)})\b", re.MULTILINE)
-_NOTHING = re.compile(r"(?:\s|--[^\n]*)*")
-_CONTENT = re.compile(r"[^\n]")
+_FENCE = regex(r"^(`{3,})[ \t]*([^\n`]*)\n", re.MULTILINE)
+_DECLARATION = regex(rf"^(?:{'|'.join(DECLARES)})\b", re.MULTILINE)
+_NOTHING = regex(r"(?:\s|--[^\n]*)*")
+_CONTENT = regex(r"[^\n]")
 
 
 @node

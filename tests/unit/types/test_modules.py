@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from checking import types
-from dpl import pickled
 from dpl.core.verify import verify
 from dpl.diagnostics import DplError
 from dpl.syntax.load import load
+from dpl.system import kept
 from dpl.types import library
 from dpl.types.check import check_all
 from dpl.types.messages.pretty import show_scheme
@@ -64,7 +64,7 @@ def test_the_library_survives_a_damaged_cache(cache: Path, tmp_path: Path, monke
     first = library.library()
     (cached,) = cache.glob("stdlib-*.bin")
     whole, damaged = cached.read_bytes(), tmp_path / cached.name
-    data = pickled.dumps(first, 5)
+    data = kept.read(cached)
     damaged.write_bytes(whole[:1000])
     monkeypatch.setattr(library, "packed_library", lambda: data)  # to check it takes seconds
     monkeypatch.setenv("DPL_CACHE", str(tmp_path))

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dpl.regex import regex
+
 from dplc.flat import term as f
 from dplc.flat.show import rhs_head
 from dplc.machine.cuda.kernels import Kernels, outermost, place
 from dplc.machine.cuda.ptx import PORTABLE, ptx
 
-COMMENTS = re.compile(r"^\s*// .*demoted.*\n", re.MULTILINE)  # LLVM tells what it does with shared memory
+COMMENTS = regex(r"^\s*// .*demoted.*\n", re.MULTILINE)  # LLVM tells what it does with shared memory
 
 
 def emit_ptx(program: f.Program, sm: int = PORTABLE) -> str:

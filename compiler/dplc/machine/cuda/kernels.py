@@ -9,12 +9,12 @@ Equal Pars have one kernel, as its name has the hash of its text.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 
 from dpl.node import replace
+from dpl.regex import regex
 from dpl.source import NOWHERE
 
 from dplc.flat import term as f
@@ -41,7 +41,7 @@ PRELUDE = f"""
 @"empty" = private unnamed_addr constant [1 x i8] zeroinitializer
 {NEVER} = internal constant [2 x i64] zeroinitializer
 """
-MENTIONED = re.compile(r'@("[^"]*"|[A-Za-z_][\w.]*)')
+MENTIONED = regex(r'@("[^"]*"|[A-Za-z_][\w.]*)')
 
 
 class Kernels:

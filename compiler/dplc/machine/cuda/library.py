@@ -6,11 +6,11 @@ its hardware for is written here.
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
 from dpl.prims.elementary import VECTORS
+from dpl.regex import regex
 
 from dplc.machine.cuda.shuffles import shuffle
 from dplc.machine.llvm.types import SCALARS, SIZES
@@ -100,7 +100,7 @@ define internal double @fmod(double %x, double %y) alwaysinline nounwind {
   ret double %r
 }""",
 }
-GIVEN = re.compile(r"llvm\.")
+GIVEN = regex(r"llvm\.")
 LONG = {"pow"}  # elementary functions that are not worth a copy at each call
 
 

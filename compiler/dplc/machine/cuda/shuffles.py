@@ -9,13 +9,12 @@ All threads of the warp must call them.  The hardware exchanges 32 bits at a tim
 
 from __future__ import annotations
 
-import re
-
 from dpl.prims.sums import FEW, LANES
+from dpl.regex import regex
 
 from dplc.machine.llvm.types import SCALARS, SIZES
 
-SYMBOL = re.compile(r"rt\.(across|from|warp)\.([fiu]\d+)")
+SYMBOL = regex(r"rt\.(across|from|warp)\.([fiu]\d+)")
 HOW = {"across": "bfly", "from": "idx"}
 
 

@@ -9,10 +9,10 @@ a struct with members _0, _1 ...
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from dpl.regex import regex
 from dpl.source import NOWHERE, Source, Span
 
 from dplc.flat import places
@@ -31,7 +31,7 @@ BASIC = {
 }  # fmt: skip
 
 
-MARK = re.compile(r", !dbg ![0-9]+")
+MARK = regex(r", !dbg ![0-9]+")
 
 
 def has_no_location(line: str) -> bool:

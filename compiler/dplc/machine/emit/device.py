@@ -6,11 +6,11 @@ A cell is data of the program: the kernel's name, its handle once it is loaded, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dpl.node import field, record
+from dpl.regex import regex
 
 from dplc.flat import term as f
 from dplc.machine.emit.uploads import Layouts
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CONSTANTS = '@"constants for a device"'
 WITH_DEVICE = '@"dpl with device"'
 RECURSIVE_STACK = 20480  # bytes of stack for each thread of a program with recursive kernels, beside its largest frames
-FRAME = re.compile(r"__local_depot\d+\[(\d+)\]")
+FRAME = regex(r"__local_depot\d+\[(\d+)\]")
 
 
 @record

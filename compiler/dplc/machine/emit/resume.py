@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from dpl.node import replace
+from dpl.regex import regex
 
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.debug import MARK
@@ -26,7 +27,7 @@ from dplc.machine.emit.unit import symbol
 from dplc.machine.llvm.versions import QUICK, REPLACED
 from dplc.machine.llvm.writer import Values, function, typed
 
-NAME = re.compile(r"%[\w.]+")
+NAME = regex(r"%[\w.]+")
 FREE = "<free>"  # in place of the values from outside, until they are known
 RESULTS = "%results"
 

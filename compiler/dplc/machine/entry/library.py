@@ -14,8 +14,9 @@ same time.  The first call of a thread evaluates the definitions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+from dpl.regex import regex
 
 from dplc.flat import term as f
 from dplc.flat.ops.row import Effect
@@ -34,7 +35,7 @@ from dplc.machine.object.assemble import module
 from dplc.machine.runtime import library
 
 # every variable belongs to a thread, except those of the process, such as signal handlers
-WRITABLE = re.compile(r"(?m)^(@(?!rt\.process_)\S+|@\"[^\"]*\") = internal global ")
+WRITABLE = regex(r"(?m)^(@(?!rt\.process_)\S+|@\"[^\"]*\") = internal global ")
 
 OWN = "0"  # no exported name begins with a digit
 POSIX = ("linux", "musl", "macos")

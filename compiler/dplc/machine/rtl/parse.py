@@ -22,12 +22,12 @@ Functions are inlined only where they say `@inline`: code that prints should not
 from __future__ import annotations
 
 import ast
-import re
 import struct
 from copy import copy
 
 from dpl.diagnostics import Bug
 from dpl.node import field, record
+from dpl.regex import regex
 
 # name in signatures and memory: LLVM type, kind of value, instruction that widens, instruction that narrows
 STORED = {
@@ -42,7 +42,7 @@ STORED = {
     "bool": ("i1", "bool", "", ""),
 }
 KINDS = {"int": "i64", "float": "double", "ptr": "ptr", "bool": "i1"}
-GLOBAL = re.compile(r"(global|constant) (\[[^]]*\]|\w+)")  # in its definition
+GLOBAL = regex(r"(global|constant) (\[[^]]*\]|\w+)")  # in its definition
 ATTRIBUTES = {
     "inline": "alwaysinline", "cold": "cold", "noreturn": "noreturn", "pure": "memory(none) willreturn nobuiltin",
     "returns_twice": "returns_twice", "convergent": "convergent",

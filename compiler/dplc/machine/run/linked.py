@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Sequence
+
+from dpl.regex import regex
 
 from dplc.machine.llvm.versions import has_versions, mixed, plain, quick, sizes
 from dplc.machine.object import elf
@@ -19,7 +20,7 @@ from dplc.machine.runtime.elementary import variants
 
 AWAITS = "rt.await_round"  # where threads are that have nothing to do (`rt/pool.rt`)
 WATCHED = "rt.watched"  # what is known of blocks of memory (`rt/watched.os.rt`)
-RUNTIME = re.compile(r"\n(?:declare [^@\n]*)?@(rt\.[\w.]+)(?:\(| = external )")
+RUNTIME = regex(r"\n(?:declare [^@\n]*)?@(rt\.[\w.]+)(?:\(| = external )")
 
 
 def linked(compiled: Compiled, watched: bool = False, placed: bool = False) -> Program:

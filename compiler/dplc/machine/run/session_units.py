@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import json
-import re
 from collections.abc import Callable, Mapping
 from ctypes import c_int64
 
 from dpl.node import node
+from dpl.regex import regex
 from dpl.system import kept
 
 from dplc.flat import term as f
@@ -32,7 +32,7 @@ from dplc.machine.runtime.failure_codes import Failure
 from dplc.passes.kernels.frequency import effort
 
 NOTHING: Mapping[str, str] = {}
-STATE = re.compile(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, \[(\d+) x i8\] \}) .*$')
+STATE = regex(r'(?m)^@"(state [^"]*)" = internal (global \{ i64, \[(\d+) x i8\] \}) .*$')
 RUNTIME, LIMIT = "runtime", "rt.stack_limit"
 
 

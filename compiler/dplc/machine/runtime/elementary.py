@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dpl.diagnostics import Bug
 from dpl.prims import elementary
 from dpl.prims.elementary.steps import Step, Steps
+from dpl.regex import regex
 
 from dplc.machine.llvm.types import SCALARS, SIZES
 
-SYMBOL = re.compile(r"rt\.(\w+)\.(f64|f32)(?:\.v(\d+))?")
-VARIANT = re.compile(r"_ZGV_LLVM_[^(]*\(([^)]*)\)")
+SYMBOL = regex(r"rt\.(\w+)\.(f64|f32)(?:\.v(\d+))?")
+VARIANT = regex(r"_ZGV_LLVM_[^(]*\(([^)]*)\)")
 FRACTION = {"f64": 52, "f32": 23}
 BIAS = {"f64": 1023, "f32": 127}
 WHOLE = {"f64": "i64", "f32": "i32"}

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from dpl.regex import regex
+
 from dplc.machine.llvm import target
 from dplc.machine.runtime import divisions, elementary, kernels, pauses, stacks
 from dplc.machine.runtime.shapes import Vectors
 
-MENTIONED = re.compile(r"@([A-Za-z_][\w.]*)")
-DIVISION = re.compile(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
+MENTIONED = regex(r"@([A-Za-z_][\w.]*)")
+DIVISION = regex(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
 
 # the types for which an `*.each.rt` file is read: TYPE, SIZE in bytes
 EACH = {

@@ -9,11 +9,11 @@ Functions that are generated for a type, such as kernels, are part of the progra
 from __future__ import annotations
 
 import json
-import re
 from functools import cache
 from pathlib import Path
 
 from dpl.node import node
+from dpl.regex import regex
 from dpl.system import kept, shipped
 
 from dplc.machine.llvm import target
@@ -24,7 +24,7 @@ NAME = "runtime"
 FOLDERS = (Path(__file__).parents[1], Path(cache_file.LANGUAGE, "prims"))
 
 # of functions, and of variables: programs must see them
-OWN = re.compile(r"(?m)^(define |@[\w.]+ = )internal ")
+OWN = regex(r"(?m)^(define |@[\w.]+ = )internal ")
 
 
 @node

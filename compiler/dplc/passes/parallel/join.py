@@ -21,6 +21,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.copy import Renamed
 from dplc.flat.dims import dims_of
+from dplc.flat.kinds import any_of, kinds
 from dplc.flat.types import rank_of
 from dplc.flat.walk import (
     atoms,
@@ -46,6 +47,7 @@ from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
 from dplc.passes.simplify.row_shapes import one_shape
 
+POINTS = any_of(f.Par)
 NEAR = 64  # so many bindings before a Par are searched for another one with common work
 
 
@@ -56,13 +58,15 @@ def join(program: f.Program) -> f.Program:
 
 def with_sums(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """The function with inversions, whose sums may be joined in turn."""
+    if not kinds(fn.body) & POINTS:
+        return fn
     fn = with_known_numbers(fn)
     made = inverted(fn, supply)
     return fn if made is fn else joined(made, supply)
 
 
 def joined(fn: f.Fn, supply: f.Supply) -> f.Fn:
-    if not any(isinstance(bind.rhs, f.Par) for bind in every(fn.body)):
+    if not kinds(fn.body) & POINTS:
         return fn
     known = with_known_numbers(fn)
     late = late_extensions(known, supply)

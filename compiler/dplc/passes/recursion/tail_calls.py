@@ -27,20 +27,18 @@ from collections.abc import Iterator, Sequence
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
+from dplc.flat.call_graph import callees
 from dplc.flat.copy import Copier
-from dplc.flat.kinds import any_of, kinds
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import blocks, every, supply_for
+from dplc.flat.walk import blocks, supply_for
 
 TRUE, FALSE = f.Const(True, f.BOOL), f.Const(False, f.BOOL)
-
-CALLS = any_of(f.Call)
 
 
 def tail_calls_to_loops(program: f.Program) -> f.Program:
     supply = supply_for(program)
     for name, fn in program.fns.items():
-        calls = sum(is_call(bind.rhs, name) for bind in every(fn.body)) if kinds(fn.body) & CALLS else 0
+        calls = callees(fn.body).count(name)
         if calls and calls == sum(1 for _ in tail_calls(fn.body, name)):
             body = rotated(fn, supply) or flagged(fn, supply)
             if body is not None:

@@ -8,7 +8,7 @@ turns into 0.0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from dpl.prims import TABLE, evaluation
 
@@ -30,29 +30,63 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
         if not any(map(is_constant, args)):
             return None
         return plus_zero(op, defs) or row(op)
-    match op.op, args:
-        case "cast" | "bitcast", (f.Const(), *_):
-            return converted(op)
-        case "cast", (f.Var() as x, *_) if elem_of(x.ty) == f.Num(str(op.attr("to"))):
-            return x
-        case "index" | "reshape", (f.Var(name), *_) if isinstance(made := defs.get(name), f.Op):
-            return part(op, made)
-        case "is_null", (x, *_):
-            return FALSE if isinstance(x.ty, f.Tup) or solid(x, defs) else TRUE if is_null(x) else None
-        case "acc_add", (a, b):
-            return b if is_null(a) or is_zero(a) else a if is_null(b) or is_zero(b) else None
-        case "acc_zeros", (a, *_):
-            return a if solid(a, defs) else None
-        case "acc_index" | "acc_slice", (a, b, *_):
-            return a if is_null(b) else None
-        case "sum_to", (a, *_):
-            if rank_of(a.ty) == op.attr("rank"):
-                return a
-            return zero_of(result_type(op.op, (a.ty,), dict(op.attrs))) if is_null(a) else None
-        case _:
-            return None
+    others = FOLDS.get(op.op)
+    return others(op, defs) if others else None
 
 
+def _cast(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    x, to = op.args[0], str(op.attr("to"))
+    return x if isinstance(x, f.Var) and elem_of(x.ty) == f.Num(to) else converted(op)
+
+
+def _bitcast(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    return converted(op)
+
+
+def _part(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    made = defs.get(op.args[0].name) if isinstance(op.args[0], f.Var) else None
+    return part(op, made) if isinstance(made, f.Op) else None
+
+
+def _is_null(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    x = op.args[0]
+    return FALSE if isinstance(x.ty, f.Tup) or solid(x, defs) else TRUE if is_null(x) else None
+
+
+def _acc_add(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    a, b = op.args
+    return b if is_null(a) or is_zero(a) else a if is_null(b) or is_zero(b) else None
+
+
+def _acc_zeros(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    return op.args[0] if solid(op.args[0], defs) else None
+
+
+def _acc_part(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    return op.args[0] if is_null(op.args[1]) else None
+
+
+def _sum_to(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    a = op.args[0]
+    if rank_of(a.ty) == op.attr("rank"):
+        return a
+    return zero_of(result_type(op.op, (a.ty,), dict(op.attrs))) if is_null(a) else None
+
+
+FOLDS: Mapping[str, Callable[[f.Op, Mapping[str, f.Rhs]], f.Atom | None]] = {
+    "cast": _cast,
+    "bitcast": _bitcast,
+    "index": _part,
+    "reshape": _part,
+    "is_null": _is_null,
+    "acc_add": _acc_add,
+    "acc_zeros": _acc_zeros,
+    "acc_index": _acc_part,
+    "acc_slice": _acc_part,
+    "sum_to": _sum_to,
+}
+
+POWERS = ("pow", "powi")
 PRODUCTS = (-1, 0, 1, 2, 3, 4)  # the exponents for which `powi` multiplies or divides
 
 

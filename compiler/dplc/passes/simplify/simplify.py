@@ -46,7 +46,7 @@ from dplc.flat.walk import (
 from dplc.passes.simplify.aggregates import branch_by_scalars, in_all_rows, loop_by_scalars
 from dplc.passes.simplify.callers import called_once, reachable
 from dplc.passes.simplify.dead_code import drop_unused
-from dplc.passes.simplify.fold import fold, is_null, reduced
+from dplc.passes.simplify.fold import POWERS, fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, has_at_most, pays_in_loops
 from dplc.passes.simplify.literals import alike
@@ -238,9 +238,13 @@ class _Simplifier:
     def simple(self, bind: f.Bind, out: list[f.Bind]) -> None:
         rhs = rebuild(bind.rhs, self.atom, self.block, unchanged)
         if isinstance(rhs, f.Op):
-            if OPS[rhs.op].compares and alike(rhs.args, self.defs):
+            row = OPS[rhs.op]
+            if row.compares and alike(rhs.args, self.defs):
                 return
-            rhs = self.rooted(reduced(self.unfilled(rhs, out)), out)
+            if row.scalar and type(bind.vars[0].ty) is f.Arr:
+                rhs = self.unfilled(rhs, out)
+            if rhs.op in POWERS:
+                rhs = self.rooted(reduced(rhs), out)
         same = self.folded(rhs)
         if same is not None:
             self.same(bind.vars, (same,))
@@ -255,9 +259,9 @@ class _Simplifier:
         self.put(with_rhs(bind, rhs), out)
 
     def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
-        """An elementwise operation on arrays filled with one number -> the operation on the numbers, and a fill."""
+        """An operation on arrays filled with one number -> the operation on the numbers, and a fill."""
         fills: dict[str, f.Op] = {}
-        for a in op.args if OPS[op.op].scalar else ():
+        for a in op.args:
             made = self.defs.get(a.name) if isinstance(a, f.Var) else None
             if isinstance(a, f.Var) and isinstance(made, f.Op) and made.op == "fill" and not rank_of(made.args[1].ty):
                 fills[a.name] = made

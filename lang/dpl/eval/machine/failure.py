@@ -8,22 +8,22 @@ shows them too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from dpl import host
 from dpl.diagnostics import Call, DplError, Label, tighter
 from dpl.eval.values.indexing import OutOfBounds
 from dpl.node import node, replace
+from dpl.regex import regex
 from dpl.source import Source, Span
 from dpl.syntax.load import standard_modules
 
-DERIVATIVES = re.compile(
+DERIVATIVES = regex(
     "(grad|value_and_grad|diff|jvp|vjp|diff2|diffn|gradv|hessianv?|hvp|gradhessianv?|laplacian|jacobian|jacobianT?v|"
     "jacobianT|curl|div|curldiv|jet|check_grad)'?"
 )
 SHOWN = 6  # calls of a long path, at each end
-OPERAND = re.compile(r"[\w.']+\s+([^\W\d][\w.']*)")
+OPERAND = regex(r"[\w.']+\s+([^\W\d][\w.']*)")
 
 
 @node

@@ -8,11 +8,12 @@ from itertools import pairwise
 
 from dpl.diagnostics import Diagnostic, DplError, Label
 from dpl.node import node, replace
+from dpl.regex import regex
 from dpl.source import Span
 
-_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|--[^\n]*|\bwith\b|[][(){},;]', re.DOTALL)
-_WRITTEN = re.compile(r"[-\d:\s]+")  # a literal index or slice: its text shows its value
-_BACKWARDS = re.compile(r"(?:^|:)\s*-\s*\d")
+_PIECE = regex(r'"(?:\\.|[^"\\])*"|--[^\n]*|\bwith\b|[][(){},;]', re.DOTALL)
+_WRITTEN = regex(r"[-\d:\s]+")  # a literal index or slice: its text shows its value
+_BACKWARDS = regex(r"(?:^|:)\s*-\s*\d")
 
 
 class OutOfBounds(DplError):

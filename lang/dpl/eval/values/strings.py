@@ -6,9 +6,10 @@ import re
 
 from dpl.diagnostics import DplError
 from dpl.eval.values.value import Array
+from dpl.regex import regex
 
-INTEGER = re.compile(r"[+-]?[0-9]+(_[0-9]+)*")
-FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*([e][+-]?[0-9]+)?|\.[0-9]+([e][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
+INTEGER = regex(r"[+-]?[0-9]+(_[0-9]+)*")
+FLOAT = regex(r"[+-]?([0-9]+\.?[0-9]*([e][+-]?[0-9]+)?|\.[0-9]+([e][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
 SPACE = " \t\n\r\v\f"
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from dpl.node import node
+from dpl.regex import regex
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.operators import AND, ASSIGN, COMPARE, CONS, OR, PIPE, POWER, UNARY, Level, level
@@ -34,7 +33,7 @@ STEP = Place(seq=False, semi=True)  # before a semicolon
 ARGUMENT = Place(POSTFIX, more=True)
 PART = Place(ATOM, more=True)
 
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_BLANK_LINE = regex(r"\n[ \t]*\n")
 _OPEN = (tree.Let, tree.Fun, tree.Shift, tree.Match)  # their bodies extend over semicolons
 _BINDERS = (*_OPEN, tree.If, tree.LoopFor, tree.LoopWhile)
 

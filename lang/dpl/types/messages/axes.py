@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-NAMED = re.compile(r"\s*\(?\s*axis\s*=\s*(-?\d+)")
+from dpl.regex import regex
+
+NAMED = regex(r"\s*\(?\s*axis\s*=\s*(-?\d+)")
 OF_TWO = {"max": "maximum", "min": "minimum"}  # of two numbers, and of an array
 MOST = 4  # dimensions: a greater number is meant otherwise
 

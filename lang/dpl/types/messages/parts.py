@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dpl.core import ty
 from dpl.diagnostics import Diagnostic, Label
 from dpl.node import node
+from dpl.regex import regex
 from dpl.source import NOWHERE, Span
 from dpl.types.messages.pretty import Printer
 from dpl.types.solve.kinds import PHRASES
@@ -20,7 +21,7 @@ ANNOTATED = ("as annotated", "as claimed")
 OF_INT = "of_int {}"  # a float of any type
 DECLARES = frozenset(("let", "and", "do", "export", "expect", "in", "then", "else", "with", "when"))
 FORGOTTEN_DO = "a declaration that runs something begins with  do"
-INNERMOST = re.compile(r'"[^"]*"|[(\[{][^][(){}"]*[])}]')  # a string, or brackets without brackets inside
+INNERMOST = regex(r'"[^"]*"|[(\[{][^][(){}"]*[])}]')  # a string, or brackets without brackets inside
 
 
 @node
@@ -150,7 +151,7 @@ def parameters(t) -> int:
 
 
 # A name or a number after an argument.
-FOLLOWING = re.compile(r" +(?!(?:in|then|else|do|with|and|of|for|while|when|is)\b)([A-Za-z_\d][\w.']*)")
+FOLLOWING = regex(r" +(?!(?:in|then|else|do|with|and|of|for|while|when|is)\b)([A-Za-z_\d][\w.']*)")
 
 
 def unapplied(span: Span | None) -> tuple[str, ...]:

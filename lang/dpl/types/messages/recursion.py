@@ -14,12 +14,13 @@ import re
 from dpl.core import ty
 from dpl.diagnostics import DplError
 from dpl.node import replace
+from dpl.regex import regex
 from dpl.types.messages.parts import Why, printer
 from dpl.types.solve import sizes
 from dpl.types.solve.meta import Meta, Type, dimensions, prune
 from dpl.types.solve.unify import Clash
 
-NAME = re.compile(r"[a-z_][\w']*")
+NAME = regex(r"[a-z_][\w']*")
 
 
 def guessed(cx) -> str:

@@ -6,6 +6,7 @@ import re
 
 from dpl.core import formats, ty
 from dpl.diagnostics import DplError, Label, tighter
+from dpl.regex import regex
 from dpl.source import Span
 from dpl.types.messages.errors import class_code, mismatch
 from dpl.types.messages.parts import (
@@ -31,7 +32,7 @@ from dpl.types.solve.kinds import PHRASES
 from dpl.types.solve.meta import Meta, dimensions, is_scalar, prune
 from dpl.types.solve.unify import Clash
 
-SYMBOL = re.compile(r"[!$%&*+\-./:<=>?@^|~]+")
+SYMBOL = regex(r"[!$%&*+\-./:<=>?@^|~]+")
 
 
 def relation(cx, clash: Clash, constraint: Constraint) -> DplError:

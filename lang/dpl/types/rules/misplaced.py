@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from dpl.core import term, ty
 from dpl.diagnostics import Edit, Label
+from dpl.regex import regex
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import OPERATORS, WORDS
@@ -301,7 +302,7 @@ def on_next_line(value: tree.Expr | term.Term) -> tuple[str, ...]:
     return ("steps of one expression are separated by  ;", FORGOTTEN_DO)
 
 
-DEFINES = re.compile(r"\w+(\s+[\w()]+)*\s*(=[^=]|::)")
+DEFINES = regex(r"\w+(\s+[\w()]+)*\s*(=[^=]|::)")
 
 
 WORD_OPERATORS = {

@@ -14,6 +14,7 @@ from functools import cache
 from dpl.core import ty
 from dpl.diagnostics import DplError, Edit, Label
 from dpl.node import node
+from dpl.regex import regex
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import COMPOSED, OPERATORS, SAME, WORDS, table, without_modifier
@@ -24,7 +25,7 @@ from dpl.types.state.env import TYPES, Failed, TypeName
 
 SUGGESTING = "did you mean  "
 HERE = "here it is written  "
-NAME = re.compile(r"[^\W\d][\w.']*")
+NAME = regex(r"[^\W\d][\w.']*")
 MOST = 2  # most names in one help
 
 
