@@ -54,7 +54,11 @@ from dplc.flat.types import elem_of, of_rank, rank_of
 
 # ---- types ----------------------------------------------------------------------------------------------------------
 
-RAGGED = "an array's rows must have one size: [{a}], [{b}]"  # a message
+# messages
+DIFFERENT = "sizes [{a}] and [{b}] differ"
+UNFIT = "cannot multiply: the inner sizes {a} and {b} differ"
+UNEQUAL = "rows of sizes [{a}] and [{b}] differ"
+RAGGED = "an array's rows must have one size: [{a}], [{b}]"
 
 
 def rows_of(ty: Type, n: int) -> Type:

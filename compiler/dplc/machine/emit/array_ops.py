@@ -9,7 +9,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.masked import masked
-from dplc.flat.ops.arrays import RAGGED
+from dplc.flat.ops.arrays import DIFFERENT, RAGGED, UNEQUAL, UNFIT
 from dplc.flat.show import show_type
 from dplc.flat.types import rank_of
 from dplc.machine.emit import arrays
@@ -97,7 +97,7 @@ def slice_(e: BodyEmitter, op: f.Op) -> Values:
 def concat(e: BodyEmitter, op: f.Op) -> Values:
     """The inner lengths must agree, except with an operand without rows: its inner lengths may be a guess of 0."""
     a, b = (operand(e, atom) for atom in op.args)
-    w, site = e.w, e.site(op.span, "rows of sizes [{a}] and [{b}] differ")
+    w, site = e.w, e.site(op.span, UNEQUAL)
     inner = list(a.dims[1:])
     if inner:
         none = [w.let(f"icmp eq i64 {x.dims[0]}, 0") for x in (a, b)]
@@ -276,7 +276,7 @@ def _sum_down(e: BodyEmitter, a: Array, rank: int) -> Values:
 
 def dot(e: BodyEmitter, op: f.Op) -> Values:
     a, b = (operand(e, atom) for atom in op.args)
-    arrays.check_shape(e, a.dims, b.dims, e.site(op.span, "sizes [{a}] and [{b}] differ"))
+    arrays.check_shape(e, a.dims, b.dims, e.site(op.span, DIFFERENT))
     name, zeros = a.number.name, masked(op)
     args = f"ptr {a.data}, ptr {b.data}, i64 {a.dims[0]}"
     call = f"@rt.masked_dot.{name}({args}, i64 {zeros})" if zeros else f"@rt.dot.{name}({args})"
@@ -342,7 +342,7 @@ def _multiply(e: BodyEmitter, op: f.Op, a: Array, b: Array, target, accumulate: 
     ta, tb = bool(op.attr("ta")), bool(op.attr("tb"))
     m, k = reversed(a.dims) if ta else a.dims
     also_k, n = reversed(b.dims) if tb else b.dims
-    arrays.check_shape(e, [k], [also_k], e.site(op.span, "cannot multiply: the inner sizes {a} and {b} differ"))
+    arrays.check_shape(e, [k], [also_k], e.site(op.span, UNFIT))
     c = target(e, a.elem, [m, n])
     flags = ", ".join(f"i1 {'true' if flag else 'false'}" for flag in (ta, tb))
     where = f"ptr {c.data}, ptr {a.data}, ptr {b.data}, i64 {m}, i64 {n}, i64 {k}"

@@ -15,21 +15,25 @@ from dplc.flat import term as f
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import with_binds
+from dplc.flat.walk import atoms, with_binds
 
 
 def late_reshapes(block: f.Block, uses: Counter[str]) -> f.Block:
     """The block with this done; `uses` counts how often variables are mentioned, and is kept up to date."""
     reshapes: dict[str, f.Op] = {}
+    early: set[str] = set()  # those that another one has replaced, which compares the numbers of elements
     binds: list[f.Bind] = []
     for bind in block.binds:
-        made = _exchanged(bind, reshapes, uses) or (bind,)
+        made = _exchanged(bind, reshapes, uses)
+        if made is None:
+            made = (bind,)
+        else:
+            early |= {a.name for a in atoms(bind.rhs) if isinstance(a, f.Var) and a.name in reshapes}
         binds += made
         last = made[-1]
         if isinstance(last.rhs, f.Op) and last.rhs.op == "reshape":
             reshapes[last.vars[0].name] = last.rhs
-    unused = {name for name in reshapes if not uses[name]}
-    return with_binds(block, [bind for bind in binds if not (bind.vars and bind.vars[0].name in unused)])
+    return with_binds(block, [bind for bind in binds if not (bind.vars and bind.vars[0].name in early)])
 
 
 def _exchanged(bind: f.Bind, reshapes: dict[str, f.Op], uses: Counter[str]) -> tuple[f.Bind, f.Bind] | None:

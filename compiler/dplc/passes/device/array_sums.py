@@ -12,11 +12,10 @@ from collections.abc import Iterator
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of
+from dplc.flat.ops.arrays import DIFFERENT
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import blocks, every, supply_for, with_binds, with_body, with_inner
-
-DIFFERENT = "sizes [{a}] and [{b}] differ"  # what `dot` says of other lengths
 
 
 def array_sums(program: f.Program) -> f.Program:

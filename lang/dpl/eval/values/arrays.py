@@ -284,9 +284,7 @@ def matmul(kind: str) -> Callable[[Array, Array], Value]:
     def run(x: Array, y: Array) -> Array:
         k, inner = x.shape[-1], y.shape[0]
         if k != inner:
-            raise DplError.at(
-                "R0703", f"cannot multiply {sizes(x.shape)} by {sizes(y.shape)}: the inner sizes {k} and {inner} differ"
-            )
+            raise DplError.at("R0703", f"cannot multiply: the inner sizes {k} and {inner} differ")
         columns = product(y.shape[1:])
         room(product(x.shape[:-1]) * columns)
         left = [x.data[i * k : (i + 1) * k] for i in range(product(x.shape[:-1]))]
