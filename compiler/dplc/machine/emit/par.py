@@ -29,9 +29,9 @@ from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.marks import marked, masks
 from dplc.machine.emit.own_places import adds_apart
 from dplc.machine.emit.rows import Row, Rows, in_pieces
+from dplc.machine.emit.straight import straight
 from dplc.machine.emit.strips import Strips, in_parts
 from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
-from dplc.machine.emit.vector_sums import vector_sums
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Bordered, Halves, Mark, Values
 from dplc.narrow import expect_type
@@ -110,14 +110,17 @@ class _Nest:
                 case "done" | "last":
                     pass  # such a Par has no loop here: `nothing`
         alone = self.may_be_in_lanes()
-        self.vectors = vector_sums(e, self.leaf, self.counts[-1]) if alone and self.floats and not self.state else None
+        adds = {k for k, (out, _) in enumerate(self.values) if out.acc}
+        plain = alone and self.independent and self.state.keys() == adds
+        self.straight = straight(e, self.leaf, self.counts[-1]) if plain else None
         self.sums = {0: self.sums_at(0)} if self.floats else {}
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
-        parts = in_parts(self.leaf, self.binds) if alone and not self.lanes and not self.vectors else None
+        parts = in_parts(self.leaf, self.binds) if alone and not self.lanes and not self.straight else None
         self.strips = Strips(e, parts) if parts else None
         if parts:
             self.binds = parts.second
-        self.wide = interrupts.is_short(f.Block(tuple(self.binds), ()))  # LLVM may make vectors of the innermost loop
+        in_order = any(out.kind == "fold" and k in self.state for k, (out, _) in enumerate(self.values))
+        self.wide = not in_order and interrupts.is_short(f.Block(tuple(self.binds), ()))  # for LLVM's vectors
         self.middle = self.between_borders()
         inits = self.ready(inits, total)
         if self.sums:
@@ -128,7 +131,7 @@ class _Nest:
     def between_borders(self) -> Middle | None:
         """What points do between the borders of the space, if that is written apart (`borders.py`).  Sums read their
         numbers as vectors at once: those that begin at a border would not be the ones that a short row has written."""
-        if not (self.independent and self.wide) or self.state or self.strips or self.vectors or self.e.is_cold:
+        if not (self.independent and self.wide) or self.state or self.strips or self.straight or self.e.is_cold:
             return None
         before = [bind for level in self.levels[:-1] for bind in level.before]
         rows = bool(self.sums) and (len(self.counts) > 1 or bool(masks(self.e, self.leaf.space[-1][0], self.binds)))
@@ -203,8 +206,8 @@ class _Nest:
 
     def sums_at(self, level: int) -> Any:
         """The sums of a level of the nest, none of which is complete."""
-        if self.vectors and level + 1 == len(self.levels):
-            return self.vectors
+        if self.straight and level + 1 == len(self.levels):
+            return self.straight
         before = sum(len(one.par.space) for one in self.levels[:level])
         counts = self.counts[before : before + len(self.levels[level].par.space)]
         types = [expect_type(f.Num, self.values[k][1].ty).name for k in self.floats]
@@ -215,15 +218,10 @@ class _Nest:
         self.whole = [*(self.sums[0].TYPES if self.sums else ()), *own]
         if self.independent:
             e.groups.append(e.unit.metadata("distinct !{}"))
-        last = self.whole_level(0, "0", inits)
+        last = self.run(0, 0, "0", inits)
         if self.independent:
             e.groups.pop()
         return last
-
-    def whole_level(self, level: int, number: str, state: Values) -> Values:
-        if self.vectors and level + 1 == len(self.levels):
-            return self.vectors.write(number, self.kept)
-        return self.run(level, 0, number, state)
 
     def run(self, level: int, inside: int, number: str, state: Values) -> Values:
         """The loop over dimension `inside` of a level; `number` is that of the points of the outer loops."""
@@ -233,12 +231,9 @@ class _Nest:
             if len(sums.rows.dims) == len(self.counts) - depth:
                 sums.start_row(number)
                 self.row_base[k] = e.w.mul(number, e.w.product(self.counts[depth:])) if number != "0" else "0"
-        if self.lanes and depth + self.lanes.dimensions == len(self.counts):
-            lanes, self.lanes = self.lanes, None
-            tiles = partial(self.tiles, lanes, number, depth, state)
-            made = lanes.or_else(self.whole, tiles, partial(self.run, level, inside, number, state))
-            self.lanes = lanes
-            return made
+        writer = self.straight or self.lanes
+        if writer and depth + writer.dimensions == len(self.counts):
+            return self.in_vectors(level, inside, number, state)
         (index, _), count = par.space[inside], self.counts[depth]
         last, end_of_level = depth + 1 == len(self.counts), inside + 1 == len(par.space)
 
@@ -299,9 +294,22 @@ class _Nest:
         if not self.sums:
             return self.run(level, 0, number, state)
         self.sums[level] = sums = self.sums_at(level)
-        last = self.whole_level(level, number, [*sums.START, *state])
+        last = self.run(level, 0, number, [*sums.START, *state])
         size = len(sums.TYPES)
         return [*sums.totals(last[:size]), *last[size:]]
+
+    def in_vectors(self, level: int, inside: int, number: str, state: Values) -> Values:
+        """The loops over the innermost dimensions in vectors, if that pays; they give sums, if any, and what they add
+        to, which stays what it is."""
+        if self.straight:
+            own = state[len(self.straight.TYPES) :]
+            self.define_accs(own)
+            return [*self.straight.write(number, self.kept), *own]
+        lanes, self.lanes = expect_type(Lanes, self.lanes), None
+        tiles = partial(self.tiles, lanes, number, len(self.counts) - lanes.dimensions, state)
+        made = lanes.or_else(self.whole, tiles, partial(self.run, level, inside, number, state))
+        self.lanes = lanes
+        return made
 
     def tiles(self, lanes: Lanes, number: str, depth: int, state: Values) -> Values:
         """The loop over the innermost dimensions, in lanes.  The state, arrays that points add to, stays what it is."""
@@ -463,7 +471,8 @@ class _Nest:
                 values += self.row_sums[k].result().values
             else:
                 total_ = [totals[k]] if k in totals else last[self.part(k)]
-                values += self.alone(k, total_) if self.values[k][0].kept else total_
+                out, x = self.values[k]
+                values += arrays.array_of_one(e, expect_type(f.Num, x.ty), total_) if out.kept else total_
         for k in self.in_rows:
             if (unused := self.values[k][0].target) is not None:
                 e.drop(unused.ty, e.value(unused))
@@ -472,13 +481,6 @@ class _Nest:
             owner = e.w.let(f"select i1 {same}, ptr null, ptr {target.owner}")
             e.drop(target.type, [owner, *target.values[1:]])
         return values
-
-    def alone(self, k: int, total: Values) -> Values:
-        """A sum as an array of one element."""
-        number = expect_type(f.Num, self.values[k][1].ty)
-        made = arrays.new_array(self.e, number, ["1"])
-        self.e.put(number, total, made.data)
-        return made.values
 
     def shape(self, k: int, row: list[str]) -> list[str]:
         """The dimensions of result `k`: the counts of the loops, and those of a row.  Inside of a loop without steps,
