@@ -220,6 +220,28 @@ def eliminated(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def reduced(h: Hole) -> str:
+    """Steps that take rows of a matrix from others, as elimination and reflections do: rows beside their sums, vectors
+    of a known number of lanes and a rest."""
+    n, m, steps = h.writer.below(3) + 2, h.one(3, 5, 8, 17, 30), h.writer.below(2) + 1
+    (rows, columns), ty = sized(h, n, m)
+    of, a, k, i, j, t, v = (h.fresh(stem) for stem in ("g", "a", "k", "i", "j", "t", "v"))
+    here, other = f"{a}[{i}, {j}]", f"{a}[{k} % {n}, {j}]"
+    factor = h.one(f"{a}[{i}, {k} % {m}] / (1.5 + {a}[{k} % {n}, 0] ** 2)", f"tanh {a}[{i}, {m - 1}]")
+    cell = h.one(f"{here} - {t} * {other}", f"tanh ({here} * {t})", f"(if {here} > {t} then {here} else {t} * {other})",
+                 f"0.3 * ({here} - {t}) * {h.apart(FLOAT, (j, INT))}")  # fmt: skip
+    total = h.one(f"sum [for {j} < {columns} -> {here} * {other}]", f"sum [for {j} < {columns} -> sin {here}]", factor)
+    row = f"let {t} = 0.2 * {total} in [for {j} < {columns} -> {cell}]"
+    below = f"if {i} > {k} then {a}[{i}] - {factor} * {a}[{k} % {n}] else {a}[{i}]"
+    sums = f"[for {j} < {columns} -> sum [for {i} < {rows} -> {v}[{i}] * {here}]]"
+    reflected = f"let {t} = {sums} in [for {i} < {rows}, {j} < {columns} -> 0.5 * {here} - {v}[{i}] * {t}[{j}]]"
+    step = h.one(f"[for {i} < {rows} -> {row}]", f"[for {i} < {rows} -> {below}]",
+                 f"let {v} = [for {i} < {rows} -> {h.one('0.3', '0.1')} * {factor}] in {reflected}")  # fmt: skip
+    body = f"sum (map sum (loop {a} = {a} for {k} < {steps} do ({step})))"
+    return f"let {of} ({a} : {ty}) = {body} in {of} {h(array(array(FLOAT, m), n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def padded(h: Hole) -> str:
     """Windows over a row or a field, which reach beyond its ends: what is outside is left out, or is a number."""
     n, m, steps = h.one(2, 5, 9), h.one(2, 3, 9), h.one(1, 1, 2)

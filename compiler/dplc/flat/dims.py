@@ -45,6 +45,7 @@ class Dims:
         self.results = results or {}
         self.varying: set[tuple[str, int]] = set()  # dimensions of states for which an assumption was dropped
         self.measured: dict[str, Dim | None] = {}  # what numbers are that were read as dimensions
+        self.steps: dict[str, tuple[f.Atom, ...]] = {}  # what the steps of a loop keep, by the array of that
         self.variables: dict[str, f.Var] = {}  # what pullbacks are of, by what is kept for them
         self.block(body)
 
@@ -86,6 +87,9 @@ class Dims:
     def op(self, var: f.Var, op: f.Op) -> None:
         if op.op == "dim":
             self.measured[var.name] = self.read(self.of(op.args[0], op.attr("k")))
+        if op.op == "index" and isinstance(var.ty, f.Tup) and isinstance(op.args[0], f.Var):
+            for i, item in enumerate(self.steps.get(op.args[0].name, ())):
+                self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(var.name, i))
         made, rank = OPS[op.op].dims, rank_of(var.ty)
         for k in range(rank):
             self.set(var.name, k, made(self.of, op, rank, k))
@@ -243,9 +247,11 @@ class Dims:
                 self.set(loop.state[i].name, k, None)
             self.varying |= {(loop.state[i].name, k) for i, k in keys if (i, k) not in kept}
             keys = kept
-        for i, var in enumerate(bind.vars):
+        for i, var in enumerate(bind.vars[: len(loop.state)]):
             for k in range(rank_of(var.ty)):
                 self.set(var.name, k, self.of(loop.inits[i], k) if (i, k) in keys else None)
+        if len(bind.vars) > len(loop.state):
+            self.steps[bind.vars[-1].name] = loop.body.results[len(loop.state) :]
 
 
 @remembered

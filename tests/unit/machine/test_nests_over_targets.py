@@ -32,6 +32,15 @@ BESIDE_ROWS = """
       row: f64[] = index unchecked=true a i
       yield y, row
 """
+BESIDE_SUMS = """
+    (u: f64[,], sums: f64[]) = par i < 64 to keep of (64) in s, keep
+      (r: f64[], total: f64) = par j < 64 to keep, fold 0
+        x: f64 = index unchecked=true s i j
+        y: f64 = add x 1.0
+        yield y, x
+      yield r, total
+"""
+CASES = {"nest": (NEST, 1000), "beside_rows": (BESIDE_ROWS, 200), "beside_sums": (BESIDE_SUMS, 1000)}
 
 
 def program(points: str, steps: int) -> f.Program:
@@ -58,7 +67,7 @@ def test_a_nest_writes_its_target_number_by_number():
     assert len(levels) == 2 and levels[-1].par.outs[0].target == outer.outs[0].target
 
 
-@pytest.mark.parametrize(("points", "steps"), [(NEST, 1000), (BESIDE_ROWS, 200)], ids=["nest", "beside_rows"])
+@pytest.mark.parametrize(("points", "steps"), CASES.values(), ids=CASES)
 def test_what_is_written_over_does_not_leak(points, steps, capfd, monkeypatch):
     monkeypatch.setenv("DPL_THREADS", "1")
     given = program(points, steps)

@@ -56,6 +56,13 @@ def new_array(e: Emitter, elem: f.Type, dims: Sequence[str]) -> Array:
     return new_block(e, elem, e.w.mul(e.w.product(dims), str(struct(elem).size)), dims)
 
 
+def array_of_one(e: Emitter, number: f.Num, value: Values) -> Values:
+    """A number as an array of one element."""
+    made = new_array(e, number, ["1"])
+    e.put(number, value, made.data)
+    return made.values
+
+
 def new_outer(e: Emitter, elem: f.Type, count: str, inner: Sequence[str], site: int | str) -> Array:
     """A fresh array whose outermost length comes from the program: it may be negative or too large."""
     check_count(e, count, site)

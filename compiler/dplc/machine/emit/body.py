@@ -41,6 +41,7 @@ class BodyEmitter(Emitter, ABC):
         self.separate: dict[str, str] = {}  # accumulators to which points add apart, with the mark of that
         self.loop: Loop = self.w.loop  # writes a loop of the program
         self.groups: list[str] = []  # metadata of the Pars around: accesses in different points do not overlap
+        self.destinations: dict[str, str] = {}  # where rows are written, by the variables of Pars (`destinations.py`)
         self.home: dict[str, int] = {}  # how many of these Pars are around the definition of a variable
         self.in_points = False  # whether this is a part of the points of a Par
         self.spread = False  # whether this is a part of points that threads share (`threads.py`)

@@ -74,13 +74,22 @@ def _early(binds: Sequence[f.Bind], place: dict[str, int], bind: f.Bind, start: 
             if at < start or at in found:
                 continue
             needed = binds[at]
-            if len(found) == DEEP or not (isinstance(needed.rhs, f.Op) and needed.rhs.op in PLAIN):
-                return None
-            if not isinstance(needed.vars[0].ty, f.Num):
+            if len(found) == DEEP or not _may_be_early(needed):
                 return None
             found[at] = needed
             wanted.append(needed)
     return [found[at] for at in sorted(found)]
+
+
+def _may_be_early(bind: f.Bind) -> bool:
+    """True for arithmetic on numbers, and for reads of a number that are in bounds wherever they are."""
+    match bind.rhs:
+        case f.Op("index") as op:
+            return op.attr("unchecked") is True and isinstance(bind.vars[0].ty, f.Num)
+        case f.Op(name):
+            return name in PLAIN and isinstance(bind.vars[0].ty, f.Num)
+        case _:
+            return False
 
 
 def _function(bind: f.Bind) -> Key | None:

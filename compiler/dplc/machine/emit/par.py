@@ -16,6 +16,7 @@ from itertools import accumulate
 from math import prod
 from typing import Any
 
+from dpl.node import replace
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
@@ -23,15 +24,16 @@ from dplc.machine.emit import arrays, inplace, interrupts, threads
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.emit.borders import Middle, middle
+from dplc.machine.emit.destinations import rows_there
 from dplc.machine.emit.emitter import zeros
 from dplc.machine.emit.lanes import Lanes, lanes_of
 from dplc.machine.emit.layout import leaves
 from dplc.machine.emit.marks import marked, masks
 from dplc.machine.emit.own_places import adds_apart
-from dplc.machine.emit.rows import Row, Rows, in_pieces
+from dplc.machine.emit.rows import Row, Rows, in_pieces, shape_of
+from dplc.machine.emit.straight import straight
 from dplc.machine.emit.strips import Strips, in_parts
 from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
-from dplc.machine.emit.vector_sums import vector_sums
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Bordered, Halves, Mark, Values
 from dplc.narrow import expect_type
@@ -43,7 +45,7 @@ from dplc.passes.simplify.purity import droppable
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
     nest = _Nest(e, outer, variables)
     for_device = any(out.kind == "done" for out in outer.outs)
-    on_host = nest.nothing if for_device else nest.write
+    on_host = partial(zeros, f.Tup(tuple([var.ty for var in variables]))) if for_device else nest.write
     if e.unit.device is None:
         return on_host()
     from dplc.machine.emit.launch import launched
@@ -63,14 +65,11 @@ class _Nest:
         self.counts = arrays.checked_counts(e, given)
         self.values = list(zip(self.leaf.outs, self.leaf.body.results, strict=True))
         self.kept: dict[int, Array] = {}
+        self.rooms: dict[int, Array] = {}  # for rows that Pars in the points write there
         self.targets: dict[int, Array] = {}
         self.row_sums: dict[int, RowSums] = {}
         self.state: dict[int, tuple[str, ...]] = {}  # types of the part of the state that belongs to an out
         self.same: tuple[tuple[f.Var, f.Atom], ...] = ()  # what results of branches are between the borders
-
-    def nothing(self) -> Values:
-        """The results of what only a device does."""
-        return [zero for var in self.vars for zero in zeros(var.ty)]
 
     # ---- what becomes of the results
 
@@ -80,18 +79,16 @@ class _Nest:
         self.floats: list[int] = []  # those that are summed in lanes
         total = str(prod(map(int, self.counts))) if all(n.isdigit() for n in self.counts) else w.product(self.counts)
         self.row_base: dict[int, str] = {}  # the number of the first point of the row that is added to
-        keeps = [k for k, (out, _) in enumerate(self.values) if out.kind == "keep"]
-        self.binds, self.pieces = in_pieces(self.leaf)
-        self.has_rows = len(self.pieces) < len(keeps)
-        self.in_rows = keeps if self.has_rows else []
-        results = tuple([self.values[k][1] for k in self.in_rows])
-        self.rows = Rows(e, results, tuple(self.counts), self.levels[0].par.span)
+        self.find_rows()
         self.chains = self.changed_in_place()
         self.independent = not (self.has_rows or self.leaf.ordered) and self.adds_apart()
         for k, (out, x) in enumerate(self.values):
             match out.kind:
+                case "keep" if k in self.there:
+                    elem, dims = expect_type(f.Arr, x.ty).elem, [e.one(n) for n in self.leaf.outs[k].inner]
+                    self.rooms[k] = self.place_for(k, replace(out, target=None), elem, dims)
                 case "keep" if not self.has_rows:
-                    self.kept[k] = self.place_for(k, out, self.pieces[k])
+                    self.kept[k] = self.place_for(k, out, self.pieces[k].elem, self.pieces[k].dims)
                 case "keep":
                     self.state[k] = leaves(self.vars[k].ty)
                     inits += zeros(self.vars[k].ty)
@@ -110,14 +107,16 @@ class _Nest:
                 case "done" | "last":
                     pass  # such a Par has no loop here: `nothing`
         alone = self.may_be_in_lanes()
-        self.vectors = vector_sums(e, self.leaf, self.counts[-1]) if alone and self.floats and not self.state else None
+        plain = alone and self.independent and all(self.values[k][0].acc for k in self.state)
+        self.straight = straight(e, self.leaf, self.counts[-1]) if plain else None
         self.sums = {0: self.sums_at(0)} if self.floats else {}
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
-        parts = in_parts(self.leaf, self.binds) if alone and not self.lanes and not self.vectors else None
+        parts = in_parts(self.leaf, self.binds) if alone and not self.lanes and not self.straight else None
         self.strips = Strips(e, parts) if parts else None
         if parts:
             self.binds = parts.second
-        self.wide = interrupts.is_short(f.Block(tuple(self.binds), ()))  # LLVM may make vectors of the innermost loop
+        in_order = any(out.kind == "fold" and k in self.state for k, (out, _) in enumerate(self.values))
+        self.wide = not in_order and interrupts.is_short(f.Block(tuple(self.binds), ()))  # for LLVM's vectors
         self.middle = self.between_borders()
         inits = self.ready(inits, total)
         if self.sums:
@@ -125,30 +124,44 @@ class _Nest:
         last = self.loops(inits)
         return self.results(last, total)
 
+    def find_rows(self) -> None:
+        """Which results are written by their elements, which are rows that Pars in the points write, or else copied."""
+        keeps = {k for k, (out, _) in enumerate(self.values) if out.kind == "keep"}
+        self.binds, self.pieces = in_pieces(self.leaf)
+        self.there = rows_there(self.leaf) if len(self.pieces) < len(keeps) and self.e.unit.device is None else ()
+        if self.there:
+            numbers = {k: self.values[k][1] for k in sorted(keeps.difference(self.there))}
+            self.pieces = {k: Row(x.ty, (x,), ()) for k, x in numbers.items()}
+        self.has_rows = len(self.pieces) + len(self.there) < len(keeps)
+        self.in_rows = sorted(keeps) if self.has_rows else []
+        results = tuple([self.values[k][1] for k in self.in_rows])
+        self.rows = Rows(self.e, results, tuple(self.counts), self.levels[0].par.span)
+
     def between_borders(self) -> Middle | None:
         """What points do between the borders of the space, if that is written apart (`borders.py`).  Sums read their
         numbers as vectors at once: those that begin at a border would not be the ones that a short row has written."""
-        if not (self.independent and self.wide) or self.state or self.strips or self.vectors or self.e.is_cold:
+        if not (self.independent and self.wide) or self.state or self.strips or self.straight or self.e.is_cold:
             return None
         before = [bind for level in self.levels[:-1] for bind in level.before]
         rows = bool(self.sums) and (len(self.counts) > 1 or bool(masks(self.e, self.leaf.space[-1][0], self.binds)))
         return middle(self.space, before, self.binds, not rows, self.e.fn.body)
 
-    def place_for(self, k: int, out: f.Out, row: Row) -> Array:
-        """The array to write: the target if it is unique, or a new one."""
+    def place_for(self, k: int, out: f.Out, elem: f.Type, row: list[str]) -> Array:
+        """The array to write: where it stays, the target if that is unique, or a new one."""
         e, w = self.e, self.e.w
+        if there := e.destinations.pop(self.vars[k].name, ""):
+            return Array(elem, "null", there, tuple(shape_of(e, self.levels, self.counts, k, row)))
         if out.target is None:
-            inner = [*self.counts[1:], *row.dims]
-            made = arrays.new_outer(e, row.elem, self.counts[0], inner, e.site(self.levels[0].par.span))
-            plain = len(self.levels) == 1 and not row.dims
-            return made if plain else Array(row.elem, made.owner, made.data, tuple(self.shape(k, row.dims)))
+            made = arrays.new_outer(e, elem, self.counts[0], [*self.counts[1:], *row], e.site(self.levels[0].par.span))
+            shape = shape_of(e, self.levels, self.counts, k, row) if len(self.levels) > 1 or row else made.dims
+            return Array(elem, made.owner, made.data, tuple(shape))
         self.targets[k] = target = arrays.array_of(out.target.ty, e.value(out.target))
 
         def fresh() -> Values:
-            return arrays.new_array(e, row.elem, self.counts).values[:2]
+            return arrays.new_array(e, elem, self.counts).values[:2]
 
         owner, data = w.choose(e.unique(target.owner), ("ptr", "ptr"), lambda: [target.owner, target.data], fresh)
-        return Array(row.elem, owner, data, tuple(self.counts))
+        return Array(elem, owner, data, tuple(self.counts))
 
     def changed_in_place(self) -> dict[int, inplace.Chain]:
         """The accumulators that points add to and do nothing else with, by the numbers of the outs."""
@@ -203,8 +216,8 @@ class _Nest:
 
     def sums_at(self, level: int) -> Any:
         """The sums of a level of the nest, none of which is complete."""
-        if self.vectors and level + 1 == len(self.levels):
-            return self.vectors
+        if self.straight and level + 1 == len(self.levels):
+            return self.straight
         before = sum(len(one.par.space) for one in self.levels[:level])
         counts = self.counts[before : before + len(self.levels[level].par.space)]
         types = [expect_type(f.Num, self.values[k][1].ty).name for k in self.floats]
@@ -215,15 +228,10 @@ class _Nest:
         self.whole = [*(self.sums[0].TYPES if self.sums else ()), *own]
         if self.independent:
             e.groups.append(e.unit.metadata("distinct !{}"))
-        last = self.whole_level(0, "0", inits)
+        last = self.run(0, 0, "0", inits)
         if self.independent:
             e.groups.pop()
         return last
-
-    def whole_level(self, level: int, number: str, state: Values) -> Values:
-        if self.vectors and level + 1 == len(self.levels):
-            return self.vectors.write(number, self.kept)
-        return self.run(level, 0, number, state)
 
     def run(self, level: int, inside: int, number: str, state: Values) -> Values:
         """The loop over dimension `inside` of a level; `number` is that of the points of the outer loops."""
@@ -233,12 +241,9 @@ class _Nest:
             if len(sums.rows.dims) == len(self.counts) - depth:
                 sums.start_row(number)
                 self.row_base[k] = e.w.mul(number, e.w.product(self.counts[depth:])) if number != "0" else "0"
-        if self.lanes and depth + self.lanes.dimensions == len(self.counts):
-            lanes, self.lanes = self.lanes, None
-            tiles = partial(self.tiles, lanes, number, depth, state)
-            made = lanes.or_else(self.whole, tiles, partial(self.run, level, inside, number, state))
-            self.lanes = lanes
-            return made
+        writer = self.straight or self.lanes
+        if writer and depth + writer.dimensions == len(self.counts):
+            return self.in_vectors(level, inside, number, state)
         (index, _), count = par.space[inside], self.counts[depth]
         last, end_of_level = depth + 1 == len(self.counts), inside + 1 == len(par.space)
 
@@ -299,9 +304,22 @@ class _Nest:
         if not self.sums:
             return self.run(level, 0, number, state)
         self.sums[level] = sums = self.sums_at(level)
-        last = self.whole_level(level, number, [*sums.START, *state])
+        last = self.run(level, 0, number, [*sums.START, *state])
         size = len(sums.TYPES)
         return [*sums.totals(last[:size]), *last[size:]]
+
+    def in_vectors(self, level: int, inside: int, number: str, state: Values) -> Values:
+        """The loops over the innermost dimensions in vectors, if that pays; they give sums, if any, and what they add
+        to, which stays what it is."""
+        if self.straight:
+            own = state[len(self.straight.TYPES) :]
+            self.define_accs(own)
+            return [*self.straight.write(number, self.kept), *own]
+        lanes, self.lanes = expect_type(Lanes, self.lanes), None
+        tiles = partial(self.tiles, lanes, number, len(self.counts) - lanes.dimensions, state)
+        made = lanes.or_else(self.whole, tiles, partial(self.run, level, inside, number, state))
+        self.lanes = lanes
+        return made
 
     def tiles(self, lanes: Lanes, number: str, depth: int, state: Values) -> Values:
         """The loop over the innermost dimensions, in lanes.  The state, arrays that points add to, stays what it is."""
@@ -341,7 +359,7 @@ class _Nest:
         """The work of a step of the outermost loop, if threads may share them.  What a point overwrites could not be
         computed again if it failed."""
         outermost = self.levels[0].par
-        if self.state or self.row_sums or outermost.ordered:
+        if self.state or self.row_sums or self.rooms or outermost.ordered:
             return None
         if self.targets and not all(droppable(bind.rhs) for bind in outermost.body.binds):
             return None
@@ -400,6 +418,9 @@ class _Nest:
         own = self.own_access()
         e.separate.update({name: own for chain in self.chains.values() for name in chain.variables})
         e.wide = self.wide
+        for k, room in self.rooms.items():
+            start = w.mul(number, w.product(room.dims[len(self.counts) :])) if number != "0" else "0"
+            e.destinations[expect_type(f.Var, self.values[k][1]).name] = w.element(room.data, start, room.size)
         e.run(self.binds)
         for var, atom in self.same:
             e.define((var,), e.value(atom))
@@ -411,7 +432,8 @@ class _Nest:
                 e.put(array.elem, e.value(atom), w.at(start, i * array.size), own)
         adds_first = self.strips and not self.strips.parts.adds
         in_first = {k for k, (out, _) in enumerate(self.values) if adds_first and out.acc}
-        made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in self.kept and k not in in_first}
+        in_place = {*self.kept, *self.rooms, *in_first}
+        made = {k: e.value(x) for k, (_, x) in enumerate(self.values) if k not in in_place}
         for k, sums in self.row_sums.items():
             place = number if self.row_base[k] == "0" else w.let(f"sub i64 {number}, {self.row_base[k]}")
             sums.add(place, made[k][0], own)
@@ -450,21 +472,23 @@ class _Nest:
         if self.in_rows:
             given = [leaf for k in self.in_rows for leaf in last[self.part(k)]]
             variables = [self.vars[k] for k in self.in_rows]
-            whole = self.rows.or_empty(given, total, variables, lambda i, row: self.shape(self.in_rows[i], row))
+            shapes = partial(shape_of, e, self.levels, self.counts)
+            whole = self.rows.or_empty(given, total, variables, lambda i, row: shapes(self.in_rows[i], row))
             last = list(last)
             for k in self.in_rows:
                 size = len(self.state[k])
                 last[self.part(k)], whole = whole[:size], whole[size:]
         values: Values = []
         for k in range(len(self.values)):
-            if k in self.kept:
-                values += self.kept[k].values
+            if k in (made := self.kept | self.rooms):
+                values += made[k].values
             elif k in self.row_sums:
                 values += self.row_sums[k].result().values
             else:
                 total_ = [totals[k]] if k in totals else last[self.part(k)]
-                values += self.alone(k, total_) if self.values[k][0].kept else total_
-        for k in self.in_rows:
+                out, x = self.values[k]
+                values += arrays.array_of_one(e, expect_type(f.Num, x.ty), total_) if out.kept else total_
+        for k in (*self.in_rows, *self.rooms):
             if (unused := self.values[k][0].target) is not None:
                 e.drop(unused.ty, e.value(unused))
         for k, target in self.targets.items():
@@ -472,26 +496,3 @@ class _Nest:
             owner = e.w.let(f"select i1 {same}, ptr null, ptr {target.owner}")
             e.drop(target.type, [owner, *target.values[1:]])
         return values
-
-    def alone(self, k: int, total: Values) -> Values:
-        """A sum as an array of one element."""
-        number = expect_type(f.Num, self.values[k][1].ty)
-        made = arrays.new_array(self.e, number, ["1"])
-        self.e.put(number, total, made.data)
-        return made.values
-
-    def shape(self, k: int, row: list[str]) -> list[str]:
-        """The dimensions of result `k`: the counts of the loops, and those of a row.  Inside of a loop without steps,
-        dimensions are those that its Par tells, or 0."""
-        e, counts, dims = self.e, list(self.counts), list(row)
-        for level in reversed(self.levels):
-            own = [counts.pop() for _ in level.par.space][::-1]
-            told = [e.one(n) for n in level.par.outs[k].inner]
-            told = told or ["0"] * (len(row) if level is self.levels[-1] else 0)
-            none = None
-            for i, (one, other) in enumerate(zip(dims, told, strict=False)):
-                if one != other:
-                    none = none or e.w.let(f"icmp eq i64 {e.w.product(own)}, 0")
-                    dims[i] = e.w.let(f"select i1 {none}, i64 {other}, i64 {one}")
-            dims = [*own, *dims]
-        return dims

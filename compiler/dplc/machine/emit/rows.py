@@ -3,7 +3,7 @@ without points, the Par tells it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from dpl.node import node
 
@@ -16,6 +16,7 @@ from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
+from dplc.passes.kernels.nest import Level
 
 
 @node
@@ -82,6 +83,23 @@ class Row:
     @property
     def dims(self) -> list[str]:
         return [str(n) for n in self.shape]
+
+
+def shape_of(e: BodyEmitter, levels: Sequence[Level], counts: Sequence[str], k: int, row: Sequence[str]) -> list[str]:
+    """The dimensions of result `k` of a nest: the counts of the loops, and those of a row.  Inside of a loop without
+    steps, dimensions are those that its Par tells, or 0."""
+    left, dims = list(counts), list(row)
+    for level in reversed(levels):
+        own = [left.pop() for _ in level.par.space][::-1]
+        told = [e.one(n) for n in level.par.outs[k].inner]
+        told = told or ["0"] * (len(row) if level is levels[-1] else 0)
+        none = None
+        for i, (one, other) in enumerate(zip(dims, told, strict=False)):
+            if one != other:
+                none = none or e.w.let(f"icmp eq i64 {e.w.product(own)}, 0")
+                dims[i] = e.w.let(f"select i1 {none}, i64 {other}, i64 {one}")
+        dims = [*own, *dims]
+    return dims
 
 
 def in_pieces(par: f.Par) -> tuple[tuple[f.Bind, ...], dict[int, Row]]:

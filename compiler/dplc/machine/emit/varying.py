@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dpl.node import node
+from dpl.node import node, replace
 from dpl.prims.elementary import VECTORS
 
 from dplc.flat import term as f
@@ -137,17 +137,19 @@ def varying(par: f.Par) -> Varying | None:
 
 
 def varying_step(par: f.Par) -> Varying | None:
-    """How the points of a Par of one dimension vary, if vectors do them, and what they give is kept or summed."""
+    """How the points of a Par's last dimension vary, if vectors do them, and what they give is kept, summed or added to
+    arrays."""
     if par.ordered or any(isinstance(bind.rhs, f.Par | f.For | f.While) for bind in par.body.binds):
         return None
     binds, pieces = with_fields(*in_pieces(par))
     kept = [items[0] for row in pieces.values() if len(items := row.items) == 1]
     summed = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.kind == "fold" and x.ty in FLOATS]
-    found = _Finder(par)
-    if len(kept) + len(summed) < len(par.outs) or not found.fits_step(par.space[-1][0], binds, [*kept, *summed]):
+    found = _Finder(replace(par, space=par.space[-1:]))
+    known = len(kept) + len(summed) + len(found.results) == len(par.outs)
+    if not known or not found.fits_step(par.space[-1][0], binds, [*kept, *summed]):
         return None
-    none = frozenset[str]()
-    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, 1, none, none, False, none)
+    none, accs = frozenset[str](), frozenset(found.accs)
+    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, 1, none, none, False, accs)
 
 
 def several(par: f.Par, found: _Finder, pieces: dict[int, Row]) -> int:
@@ -211,7 +213,7 @@ class _Finder:
             self.steps([index], f.Block(tuple(binds), tuple(results)))
         except _Misfit:
             return False
-        return True
+        return all(map(self.is_acc, self.results))
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM

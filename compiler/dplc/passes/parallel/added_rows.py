@@ -11,7 +11,7 @@ So no row is made, and the nest may be inverted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from dpl.node import field, record, replace
 
@@ -39,11 +39,12 @@ class _Row:
 
 @record
 class _Made:
-    """A Par that makes rows, the bindings of which go, and what its outs are added to."""
+    """A Par that makes rows, the bindings of which go, and what these are added to."""
 
     vars: tuple[f.Var, ...]
     par: f.Par
     gone: list[str]
+    rows: int  # how many outs are added
     added: dict[int, tuple[f.Var, f.Op, f.Var, f.Atom | None]] = field(default_factory=dict)
 
 
@@ -60,17 +61,18 @@ class _Rows:
         """The block; `accs` are the accumulators of the Par around it."""
         binds: dict[str, f.Bind] = {}  # by the name of the first variable
         rows: dict[str, _Row] = {}
-        waiting: dict[str, _Made] = {}  # for additions of other outs, by the names of sums
+        waiting: dict[str, _Made] = {}  # for additions of other outs, by the names of all that is not added
+        given = set(added_names(block))
         for number, bind in enumerate(block.binds):
             name = bind.vars[0].name if bind.vars else f"{number}"
             bind = self.inside(bind, accs)
             for read in [read for read in rhs_mentions(bind.rhs) if read in waiting]:
                 waiting[read].gone.clear()  # a sum is used before all are there
             match bind.rhs:
-                case f.Par() as par if self.is_row(bind, par):
-                    made = _Made(bind.vars, par, [name])
-                    waiting.update({var.name: made for var, out in zip(bind.vars, par.outs, strict=True) if out.acc})
-                    rows.update({var.name: _Row(made, k) for k, var in enumerate(bind.vars) if not par.outs[k].acc})
+                case f.Par() as par if wanted := self.rows_of(bind, par, given):
+                    made = _Made(bind.vars, par, [name], len(wanted))
+                    waiting.update({var.name: made for k, var in enumerate(bind.vars) if k not in wanted})
+                    rows.update({bind.vars[k].name: _Row(made, k) for k in wanted})
                 case f.Op("acc_extend", (f.Var(short), length)) if short in rows and self.uses[name] == 1:
                     rows[name] = replace(rows[short], length=length)
                     rows[short].par.gone.append(name)
@@ -80,7 +82,7 @@ class _Rows:
                     if term.name in rows and (made := rows[term.name].par).gone:
                         row = rows[term.name]
                         made.added[row.k] = bind.vars[0], op, acc, row.length
-                        if len(made.added) == sum(not out.acc for out in made.par.outs):
+                        if len(made.added) == made.rows:
                             for one in made.gone:
                                 del binds[one]
                             bind = self.adding(made)
@@ -96,16 +98,16 @@ class _Rows:
         own = {out.acc.name for out in bind.rhs.outs if out.acc} if isinstance(bind.rhs, f.Par) else set(accs)
         return with_inner(bind, lambda inner: self.block(inner, set(own)))
 
-    def is_row(self, bind: f.Bind, par: f.Par) -> bool:
-        """True for arrays of numbers, used once, whose points cannot fail.  Nor can their length, which is that of an
-        array, or the number of a loop's steps."""
-        kept = [(var, x) for var, x, out in zip(bind.vars, par.body.results, par.outs, strict=True) if not out.acc]
-        if par.ordered or not kept or any(out.kind not in ("keep", "add") for out in par.outs):
-            return False
+    def rows_of(self, bind: f.Bind, par: f.Par, given: set[str]) -> list[int]:
+        """The numbers of the outs that are arrays of numbers, used once, to be added, if the points cannot fail.  Nor
+        can their length, which is that of an array, or the number of a loop's steps."""
         looped = any(var.name in self.extended for var in bind.vars)
         counted = looped or all(natural(n) or (isinstance(n, f.Var) and n.name in self.lengths) for _, n in par.space)
-        numbers = all(f.is_float(x.ty) and self.uses[var.name] == 1 for var, x in kept)
-        return counted and numbers and all(droppable(one.rhs) for one in par.body.binds)
+        if par.ordered or not counted or not all(droppable(one.rhs) for one in par.body.binds):
+            return []
+        outs = enumerate(zip(bind.vars, par.body.results, par.outs, strict=True))
+        return [k for k, (var, x, out) in outs if out.kind == "keep" and f.is_float(x.ty)
+                and self.uses[var.name] == 1 and var.name in given]  # fmt: skip
 
     def adding(self, made: _Made) -> f.Bind:
         """The points of rows, which add to accumulators."""
@@ -137,3 +139,10 @@ def addition(op: f.Op, accs: Iterable[str]) -> tuple[f.Var, f.Var] | None:
             return acc, added
         case _:
             return None
+
+
+def added_names(block: f.Block) -> Iterator[str]:
+    """What is added to something, or made longer for that, in a block."""
+    for bind in block.binds:
+        if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("acc_add", "acc_index", "acc_slice", "acc_extend"):
+            yield from names(bind.rhs.args[:2])

@@ -168,6 +168,8 @@ class Joiner:
     def checked(self, *lengths: f.Atom) -> bool:
         """Notes that two lengths are equal from here on.  Returns True if that is known."""
         one, other = map(self.length, lengths)
+        if isinstance(other, f.Const):
+            one, other = other, one
         self.equal[other] = one
         return one == other
 
@@ -179,14 +181,18 @@ class Joiner:
             self.outer[inner] = outer
 
     def with_outer_counts(self, bind: f.Bind) -> f.Bind:
-        """A Par that counts to lengths from outside, so that arrays made before may be as long as it."""
+        """A Par that counts to known numbers, or to lengths from outside, so that arrays made before may be as long."""
         par = expect_type(f.Par, bind.rhs)
-        space = tuple([(index, self.outer.get(count, count)) for index, count in par.space])
+        space = tuple([(index, self.known_count(count)) for index, count in par.space])
         if space == par.space:
             return bind
         self.uses.subtract(names([count for _, count in par.space]))
         self.uses.update(names([count for _, count in space]))
         return with_rhs(bind, replace(par, space=space))
+
+    def known_count(self, count: f.Atom) -> f.Atom:
+        length = self.length(count)
+        return length if isinstance(length, f.Const) else self.outer.get(count, count)
 
     def length(self, atom: f.Atom) -> object:
         """What is equal for equal lengths."""
