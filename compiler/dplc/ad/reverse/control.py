@@ -18,9 +18,9 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Reversed
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
+from dplc.ad.reverse.filled import fill_over
 from dplc.ad.reverse.jacobian import products
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
-from dplc.ad.reverse.transpose import fill_over
 from dplc.ad.tangents.symbolic_zeros import (
     MAYBE_ZERO,
     ZERO_ELEMENTS,

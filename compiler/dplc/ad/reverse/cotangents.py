@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives
+from dplc.ad.reverse.covered import Filled, in_arms
 from dplc.ad.tangents.symbolic_zeros import (
     MAYBE_ZERO,
     NO_ZEROS,
@@ -41,7 +42,7 @@ class Scope:
         self.active = active
         self.leaf = leaf
         self.parts: dict[Node, Part] = {}
-        self.filled: set[tuple[f.Atom, tuple[f.Atom, ...]]] = set()  # arrays, indices of parts without symbolic zeros
+        self.filled: dict[Filled, None] = {}  # parts of arrays without symbolic zeros
 
     def get(self, node: Node) -> Part | None:
         return self.parts.get(node)
@@ -149,7 +150,7 @@ def branch(
     touched = list(dict.fromkeys(node for inner in inners for node in inner.touched))
     if not touched:
         return
-    scope.filled |= set.intersection(*(inner.filled for inner in inners))
+    scope.filled |= in_arms([inner.filled for inner in inners], cond)
     ends = [[inner.parts.get(node, scope.get(node)) for inner in inners] for node in touched]
     told = [marks([inner.b for inner in inners], came, cond, scope.get(node))
             for came, node in zip(ends, touched, strict=True)]  # fmt: skip

@@ -29,6 +29,7 @@ from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.store_on_kill import Overwritten, store_on_kill
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, by_sign, either, sent
 from dplc.flat import term as f
+from dplc.flat.affine import Affine
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
@@ -131,6 +132,7 @@ class Reverse:
         self.leaf: dict[Node, f.Type] = {}
         self.records: Records | None = None
         self.sizes = Dims(f.Block((), ()))
+        self.affine = Affine(self.sizes)
         self.changing: set[str] = set()  # arrays that are updated
         self.aliases = Aliases(f.Fn("", (), (), f.Block((), ())))
         self.kept: set[str] = set()  # variables that are kept
@@ -145,6 +147,9 @@ class Reverse:
         data type `box` if calls inside need one (`Derivatives.boxed`), or if it is `WIDE`."""
         self.register(fn)
         self.sizes, self.box = self.d.sizes.dims(fn), box
+        self.affine = Affine(self.sizes)
+        for bind in every(fn.body):
+            self.affine.define(bind)
         self.changing = set(changing(fn.body))
         self.root = fn.name in self.d.roots
         self.aliases = Aliases(fn, self.root)
@@ -258,14 +263,14 @@ class Reverse:
         return tape is not None and tape is not home
 
     def as_long(self, tape: Tape, home: Tape, array: f.Var) -> bool:
-        """True if loops from `tape` outwards to `home` have as many steps as the array has elements; where lengths
-        are not known, all of these loops."""
+        """True if loops from `tape` outwards to `home` have about as many steps as the array has elements; where
+        lengths are not known, all of these loops."""
         lengths = [self.length(self.sizes.of(array, k)) for k in range(rank_of(array.ty))]
         unknown = [length for length in lengths if not isinstance(length, f.Const)]
         alike = long = 0
         inner: Tape | None = tape
         while inner is not None and inner is not home:
-            alike += inner.runs is not Runs.ONCE and self.length(inner.count) in lengths
+            alike += inner.runs is not Runs.ONCE and is_one_of(self.length(inner.count), lengths)
             long += inner.runs is Runs.POINTS and not isinstance(inner.count, f.Const)
             inner = inner.around
         return (alike > 0 and alike >= len(unknown)) or long >= len(lengths)
@@ -396,6 +401,12 @@ class Reverse:
 
     def dims(self, array: f.Atom) -> tuple[f.Atom, ...]:
         return tuple(self.dim(array, k) for k in range(rank_of(array.ty)))
+
+
+def is_one_of(count: Dim | None, lengths: Sequence[Dim | None]) -> bool:
+    """True if a loop has one of these lengths, of numbers at least half: at borders a step more or less is done."""
+    known = [n.value for n in (count, *lengths) if isinstance(n, f.Const) and isinstance(n.value, int)]
+    return count in lengths or (isinstance(count, f.Const) and any(2 * known[0] >= length for length in known[1:]))
 
 
 def width(ty: f.Type) -> int:

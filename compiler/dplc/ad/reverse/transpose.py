@@ -18,6 +18,8 @@ from dpl.node import replace
 
 from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.cotangents import Scope
+from dplc.ad.reverse.covered import Filled
+from dplc.ad.reverse.filled import fill
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.rules import products
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, ZERO_ELEMENTS, Part, together
@@ -190,7 +192,7 @@ def at_index(r: Reverse, scope: Scope, a: f.Atom, ct: Part, at: tuple[f.Atom, ..
     zeros = together(MAYBE_ZERO if old is None else old.zeros, MAYBE_ZERO if ct.nullable else ZERO_ELEMENTS)
     scope.set(node, Part(made, zeros))
     if ct.zeros is NO_ZEROS:
-        fill(r, scope, a, at)
+        fill(r, scope, Filled(a, at))
 
 
 def with_added(r: Reverse, b: Builder, old: f.Atom, a: f.Atom, ct: Part, at: Sequence[f.Atom]) -> f.Atom:
@@ -226,28 +228,6 @@ def in_store(r: Reverse, scope: Scope, store: f.Op, op: f.Op, ct: Part) -> None:
     (old,) = r.tangents.unpack(b, before)
     total = r.tangents.pack(b, before.ty, [with_added(r, b, old, op.args[0], ct, op.args[1:])])
     scope.set(node, Part(b.op("update", array, total, *place, unchecked=True), ZERO_ELEMENTS))
-
-
-def fill(r: Reverse, scope: Scope, a: f.Atom, at: tuple[f.Atom, ...]) -> None:
-    """Notes that there are numbers in the cotangent of `a`, or of its part at some indices, and no symbolic zeros."""
-    if at:
-        scope.filled.add((a, at))
-        *outer, last = at
-        count = r.sizes.of(a, len(outer))
-        if isinstance(last, f.Const) and isinstance(count, f.Const) and isinstance(count.value, int):
-            if all((a, (*outer, int_(k))) in scope.filled for k in range(count.value)):
-                fill(r, scope, a, tuple(outer))
-        return
-    (node,) = r.nodes(a)
-    assert node is not None
-    scope.set(node, Part(scope.b.op("acc_zeros", scope.current(node), *r.dims(a)), NO_ZEROS))
-
-
-def fill_over(r: Reverse, scope: Scope, step: Scope, index: f.Var, count: f.Atom) -> None:
-    """The same after a loop whose steps have the scope `step`, where it runs over all places."""
-    for a, at in step.filled:
-        if at[-1] == index and r.length_is(a, len(at) - 1, count):
-            fill(r, scope, a, at[:-1])
 
 
 def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:

@@ -31,6 +31,7 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound_inside, mentions, names, needed, rhs_mentions
+from dplc.passes.inversion.rings import steps_from
 from dplc.passes.inversion.scattered import Loop, Unfit, is_in
 from dplc.passes.simplify.purity import HERE, droppable
 
@@ -398,6 +399,7 @@ class _Stencil:
                 inside.append(b.op("ge", (at, integer(0))))
             if offset < 0 or length != count:
                 inside.append(b.op("lt", (at, count)))
+        self.turn(copier, site, places)
         for cond, truth in site.guards:
             if self.decided(cond, site, places) is truth:
                 continue
@@ -411,6 +413,16 @@ class _Stencil:
             value = self.value(copier, site)
         zero = f.Block((), (f.Const(0.0, value.ty),))
         return b.one(f.If(every, block_of(binds, (value,)), zero), value.ty, "added")
+
+    def turn(self, copier: Copier, site: Site, places: list[f.Var]) -> None:
+        """Writes places on rings beside the point as places beside the place that it adds to."""
+        at, lengths = dict(zip(site.solved, places, strict=True)), {i: length for i, (length, _) in site.rings.items()}
+        for name in [bind.vars[0].name for bind in self.code_of(site.value) if bind.vars[0].name in self.rings]:
+            found = steps_from(self.affine, self.rings[name], site.offsets, lengths)
+            if found is not None:
+                index, steps = found
+                beside = self.b.op("add", (at[index], integer(steps))) if steps else at[index]
+                copier.atoms[name] = self.b.op("mod", (beside, lengths[index]), ring=True) if steps else beside
 
     def decided(self, cond: f.Atom, site: Site, places: list[f.Var]) -> bool | None:
         """Whether a condition holds for the points of all places that are there, if it is known."""
@@ -477,7 +489,7 @@ def is_cheap(bind: f.Bind, reads: bool) -> bool:
         case f.Op("index"):
             return reads and isinstance(bind.vars[0].ty, f.Num)
         case f.Op(op):
-            cheap = op in ("dim", "acc_add") or (OPS[op].elementwise and OPS[op].cheap)
+            cheap = op in ("dim", "acc_add") or (OPS[op].elementwise and OPS[op].cheap) or bool(bind.rhs.attr("ring"))
             return cheap and isinstance(bind.vars[0].ty, f.Num)
         case f.If(_, then, other):
             return all(is_cheap(one, False) for one in (*then.binds, *other.binds))
