@@ -4,10 +4,10 @@
     for i < n { x = index a i; ... }       =>     for i < n { x = index unchecked=true a i; ... }
 
 An index is a sum: constants, lengths and indices of loops, each with a factor.  It is in bounds if it is so for the
-least and greatest values of the loops' indices, by the lengths that the code tells (`flat/dims.py`).  So are `i + u`
-in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in reverse.  A place on a ring, (i + 1) mod n,
-is in bounds, too, and needs no division (attr `ring`); where the operand has whole turns more, as in (i + 1 + n) mod n,
-these go.
+least and greatest values of the loops' indices, by the lengths that the code tells (`flat/dims.py`), also through calls
+(`flat/known_sizes.py`).  So are `i + u` in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in
+reverse.  A place on a ring, (i + 1) mod n, is in bounds, too, and needs no division (attr `ring`); where the operand
+has whole turns more, as in (i + 1 + n) mod n, these go.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.conditions import Conditions
-from dplc.flat.dims import dims_of
+from dplc.flat.dims import Dims
+from dplc.flat.known_sizes import known_sizes
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import supply_for, with_binds, with_body, with_inner, with_rhs
 
 
 def bounds(program: f.Program) -> f.Program:
-    supply = cache(lambda: supply_for(program))
-    return replace(program, fns={name: without_checks(fn, supply) for name, fn in program.fns.items()})
+    supply, sizes = cache(lambda: supply_for(program)), known_sizes(program)
+    return replace(program, fns={name: without_checks(fn, sizes.dims(fn), supply) for name, fn in program.fns.items()})
 
 
-def without_checks(fn: f.Fn, supply: Callable[[], f.Supply]) -> f.Fn:
-    work = _Bounds(Affine(dims_of(fn.body)), supply)
+def without_checks(fn: f.Fn, dims: Dims, supply: Callable[[], f.Supply]) -> f.Fn:
+    work = _Bounds(Affine(dims), supply)
     return with_body(fn, work.block(fn.body))
 
 

@@ -20,6 +20,7 @@ from dpl.node import field, node, record, replace
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
 from dplc.flat.copy import Copier
+from dplc.flat.dims import dims_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, every, names, supply_for, with_blocks
@@ -74,7 +75,7 @@ def changed(fn: f.Fn, supply: f.Supply, silent: set[str]) -> f.Fn:
     body = chooser.block(fn.body)
     if not chooser.chosen:
         return fn
-    fn = without_checks(replace(fn, body=body), lambda: supply)
+    fn = without_checks(replace(fn, body=body), dims_of(body), lambda: supply)
     return replace(fn, body=drop_unused(fn.body))
 
 

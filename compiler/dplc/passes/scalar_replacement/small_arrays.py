@@ -165,6 +165,7 @@ class Wants:
     looped: set[str] = field(default_factory=set)  # made by loops, and used once
     uses: Counter[str] = field(default_factory=Counter)
     joined: list[Joined] = field(default_factory=list)
+    views: list[tuple[f.Op, f.Var]] = field(default_factory=list)  # reshapes, which want no elements by themselves
 
     def shape(self, atom: f.Atom) -> Shape | None:
         return shape_of(self.dims, atom)
@@ -182,14 +183,25 @@ class Wants:
         self.uses.update(mentions(fn.body))
         self.block(fn.body, inner=not self.is_main and not self.aside(fn.body, self.dims))
         self.whole.update(names(fn.body.results))
-        waiting = self.joined
+        waiting, views = self.joined, self.views
         while True:
             later = [join for join in waiting if not self.splits(join)]
-            if len(later) == len(waiting):
+            unread = [(op, var) for op, var in views if not self.opens(op, var)]
+            if len(later) == len(waiting) and len(unread) == len(views):
                 break
-            waiting = later
+            waiting, views = later, unread
         for join in waiting:
             self.whole.update(names(join.sources))
+        for op, _ in views:
+            self.whole.update(names(op.args))
+
+    def opens(self, op: f.Op, view: f.Var) -> bool:
+        """Opens an array that has other dimensions in a view, if elements of the view are wanted."""
+        if view.name not in self.opened:
+            return False
+        self.applied.add(id(op))
+        self.opened.update(names(op.args[:1]))
+        return True
 
     def splits(self, join: Joined) -> bool:
         """Splits a joined value if one of its variables is opened."""
@@ -231,7 +243,11 @@ class Wants:
 
     def loop(self, loop: f.For | f.While, bind: f.Bind, inner: bool) -> None:
         width = len(loop.state)
-        self.free.update(var.name for var in (*loop.state, *bind.vars))
+        self.free.update(var.name for var in bind.vars[width:])
+        given = {name for body in blocks(loop) for name in handed_on(body)}
+        for state, after in zip(loop.state, bind.vars, strict=False):
+            if state.name not in given or prod(self.shape(state) or ()) <= FEWER:
+                self.free |= {state.name, after.name}
         builds, self.builds = self.builds, 0
         for body in blocks(loop):
             self.block(body, inner)
@@ -242,6 +258,10 @@ class Wants:
 
     def op(self, op: f.Op, made: tuple[f.Var, ...], inner: bool) -> None:
         if inner and self.applies(op, made):
+            if op.op == "reshape":
+                self.views.append((op, made[0]))
+                self.free.add(made[0].name)
+                return
             self.applied.add(id(op))
             self.free.update(var.name for var in made)
             self.opened.update(names(a for a in op.args if isinstance(a.ty, f.Arr)))
@@ -285,6 +305,13 @@ class Wants:
                 return False
         trial = Writer(f.Supply(), [])
         return EXPANSIONS[op.op](trial, op, [blank_of(self.shape(a), a) for a in op.args]) is not None
+
+
+def handed_on(block: f.Block) -> Iterator[str]:
+    """The names of what is given to functions in one piece, or is put into data."""
+    for bind in every(block):
+        if isinstance(bind.rhs, f.Call | f.Ad | f.TupMake | f.ConMake):
+            yield from names(atoms(bind.rhs))
 
 
 def blank_of(shape: Shape | None, atom: f.Atom) -> Piece:
