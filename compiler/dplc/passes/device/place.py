@@ -57,10 +57,12 @@ class _Places:
                 binds.append(f.Bind((), f.Op("need_host", (var,))))
 
     def points(self, par: f.Par, home: set[str], points: bool) -> f.Par:
-        """A Par whose points ask for what they read, and for the rows that they give, which are copied."""
+        """A Par whose points ask for what they read, and for the rows that they give, which are copied.  Arrays in a
+        tuple that they give stay where they are."""
         body = self.block(par.body, home, points)
         binds = list(body.binds)
-        self.ask((x for x in body.results if isinstance(x, f.Var) and has_numbers(x.ty)), home, binds)
+        rows = (x for x in body.results if isinstance(x, f.Var) and isinstance(x.ty, f.Arr) and has_numbers(x.ty))
+        self.ask(rows, home, binds)
         if len(binds) > len(body.binds):
             body = f.Block(tuple(binds), body.results)
         return par if body is par.body else replace(par, body=body)
