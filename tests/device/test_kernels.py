@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 from dpl.prims import TABLE, elementary
 from dpl.prims.scalar import SLOPES
+from dpl.source import Source
 from dplc.flat.interp import Failure
+from dplc.flat.interp_ops import Array
+from dplc.flat.parse import parse
+from dplc.passes.memory.reference_counts import count_references
 from pars import Both, compared, program_of
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.dp"))
@@ -187,3 +192,37 @@ def test_constants_that_hold_others() -> None:
 let pick n = if n = 0 then [1.0; 2.0] else if n = 1 then [3.0;] else []
 do print [for i < 9 -> match pick (i % 3) with x :: y :: _ -> x + y | x :: _ -> x | [] -> float i]
 """)
+
+
+ADDED_IN_CALLS = """
+fn total(rows: f64[,], p: f64[]) -> (f64[], f64[])
+  n: i64 = dim k=0 rows
+  (a: f64[], b: f64[]) = par k < n to add (c: f64[] = null:f64[]), add (d: f64[] = null:f64[])
+    row: f64[] = index rows k
+    s: f64 = sum row
+    t: (f64, f64[]) = (s, p)
+    (v: f64[], w: f64[]) = back(t, row, c, d)
+    yield v, w
+  return a, b
+
+fn back(t: (f64, f64[]), g: f64[], c: f64[], d: f64[]) -> (f64[], f64[])
+  s: f64 = t.0
+  p: f64[] = t.1
+  v: f64[] = acc_add c g
+  m: i64 = dim k=0 p
+  more: f64[] = par i < m to keep
+    x: f64 = index p i
+    y: f64 = mul x s
+    yield y
+  w: f64[] = acc_add d more
+  return v, w
+"""
+
+
+def test_lengths_of_what_a_function_adds_to() -> None:
+    """The backward sweep of a function of rows: its parameters tell the lengths."""
+    machine = Both(count_references(parse(Source("test.flat", ADDED_IN_CALLS)), True))
+    rows, p = [math.sin(float(i * i)) for i in range(40 * 3)], [1.0, 2.0, 3.0, 5.0]
+    a, b = machine.call("total", Array((40, 3), rows), Array((4,), p))
+    assert [(one.kernel.geometry, one.failed) for one in machine.launched] == [("groups", False)]
+    assert (a.shape, b.shape) == ((3,), (4,)) and math.isclose(b.items[3], 5.0 * sum(rows))

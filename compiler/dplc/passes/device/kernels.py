@@ -163,7 +163,7 @@ class Devices:
         args = {a.name: a for a in used(par.body) if isinstance(a, f.Var) and a.name not in own}
         if strange := [a for a in args.values() if not is_local(a.ty)]:
             return f"its points use {show_type(strange[0].ty)}"
-        lengths = Lengths(par.body, own)
+        lengths = Lengths(par.body, own, self.program.fns)
         inner = tuple([count for level in loops for _, count in level.par.space])
         outs: list[Made] = []
         for out, value in zip(leaf.outs, leaf.body.results, strict=True):

@@ -5,23 +5,31 @@
       row = index a k; g = ...                           g has the length m
       v = acc_index null x m j; w = acc_add v g          so w has it, whichever of v and g is null
       yield acc_add c' w }                               and so has c
+
+What a function adds to an array that it is handed is looked for in its body, whose parameters are the arguments.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import every
+from dplc.flat.walk import bound_inside, every
+
+DEEPEST = 8  # calls in calls that are looked into
 
 
 class Lengths:
     """Those in a body, whose variables are `own`."""
 
-    def __init__(self, body: f.Block, own: set[str]) -> None:
-        self.body, self.own = body, own
+    depth = 0
+
+    def __init__(self, body: f.Block, own: set[str], fns: Mapping[str, f.Fn]) -> None:
+        self.body, self.own, self.fns = body, own, fns
         self.known = dims_of(body)
         self.made = {var.name: bind.rhs for bind in every(body) for var in bind.vars}
 
@@ -46,7 +54,27 @@ class Lengths:
                     dim = found
                 case _:
                     break
+        if isinstance(dim, tuple):
+            match self.made.get(dim[0].name):
+                case f.TupGet(tup, i) if there := self.item(tup, i):
+                    return there[0].of(there[1], dim[1])
+                case _:
+                    pass
+        return self.told(dim)
+
+    def told(self, dim: Dim | None) -> Dim | None:
+        """A dimension that the body does not make; None if it makes it."""
         return None if name_of(dim) in self.own else dim
+
+    def item(self, tup: f.Atom, i: int) -> tuple[Lengths, f.Atom] | None:
+        """Item i of a tuple, and the body that has it, if it is known."""
+        match self.made.get(tup.name) if isinstance(tup, f.Var) else None:
+            case f.TupMake(items):
+                return self, items[i]
+            case f.TupGet(outer, k) if there := self.item(outer, k):
+                return there[0].item(there[1], i)
+            case _:
+                return None
 
     def all_of(self, array: f.Atom) -> tuple[Dim, ...]:
         """All dimensions of an array that is made in the body; none if one is not known."""
@@ -68,6 +96,8 @@ class Lengths:
                     found = self.all_of(bind.vars[0])
                 case f.Op("acc_add", (f.Var(name), f.Var() as other)) if name in names:
                     found = self.all_of(other)
+                case f.Call(name, args) if self.depth < DEEPEST:
+                    found = self.handed(names, self.fns[name], args)
                 case f.Par(_, _, outs):
                     names = names | {o.acc.name for o in outs
                                      if o.acc and isinstance(o.target, f.Var) and o.target.name in names}  # fmt: skip
@@ -79,6 +109,40 @@ class Lengths:
             if found and None not in found:
                 return tuple([dim for dim in found if dim is not None])
         return ()
+
+    def handed(self, names: set[str], fn: f.Fn, args: Sequence[f.Atom]) -> tuple[Dim, ...]:
+        """The same, of what a function adds to an array that it is handed."""
+        for param, arg in zip(fn.params, args, strict=True):
+            if isinstance(arg, f.Var) and arg.name in names:
+                return _Called(self, fn, args).added({param.name})
+        return ()
+
+
+class _Called(Lengths):
+    """Those in a function that a body calls, by what is known outside of that body."""
+
+    def __init__(self, caller: Lengths, fn: f.Fn, args: Sequence[f.Atom]) -> None:
+        own = {var.name for bind in every(fn.body) for var in (*bind.vars, *bound_inside(bind.rhs))}
+        super().__init__(fn.body, own, caller.fns)
+        self.caller, self.depth = caller, caller.depth + 1
+        self.given = {param.name: arg for param, arg in zip(fn.params, args, strict=True)}
+
+    def inside(self, array: f.Atom, k: int) -> Dim | None:
+        given = self.given.get(array.name) if isinstance(array, f.Var) else None
+        return super().inside(array, k) if given is None else self.caller.inside(given, k)
+
+    def told(self, dim: Dim | None) -> Dim | None:
+        match dim:
+            case f.Var(name) if name in self.given:
+                return self.caller.outside(self.given[name])
+            case (array, k) if array.name in self.given:
+                return self.caller.of(self.given[array.name], k)
+            case _:
+                return super().told(dim)
+
+    def item(self, tup: f.Atom, i: int) -> tuple[Lengths, f.Atom] | None:
+        given = self.given.get(tup.name) if isinstance(tup, f.Var) else None
+        return super().item(tup, i) if given is None else self.caller.item(given, i)
 
 
 def name_of(dim: Dim | None) -> str:

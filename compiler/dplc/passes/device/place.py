@@ -12,7 +12,7 @@ to run on the host (`machine/emit/launch.py`); its points ask for what calls in 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from dpl.node import replace
 
@@ -56,10 +56,11 @@ class _Places:
                 binds.append(f.Bind((), f.Op("need_host", (var,))))
 
     def points(self, par: f.Par, home: set[str], points: bool) -> f.Par:
-        """A Par whose points ask for what they read, and for the rows that they give, which are copied."""
+        """A Par whose points ask for what they read, and for the rows that they give, which are copied.  Arrays in a
+        tuple that they give stay where they are."""
         body = self.block(par.body, home, points)
         binds = list(body.binds)
-        self.ask((x for x in body.results if isinstance(x, f.Var) and has_numbers(x.ty)), home, binds)
+        self.ask((x for x in body.results if is_array(x)), home, binds)
         if len(binds) > len(body.binds):
             body = f.Block(tuple(binds), body.results)
         return par if body is par.body else replace(par, body=body)
@@ -144,7 +145,7 @@ def read(rhs: f.Rhs, points: bool) -> Iterator[f.Var]:
     """The variables whose elements the host reads in a right-hand side."""
     match rhs:
         case f.Op() if looks(rhs) and (points or not may_be_launched(rhs)):
-            yield from (x for x in rhs.args if isinstance(x, f.Var) and has_numbers(x.ty))
+            yield from filter(is_array, rhs.args)
         case f.Par() if not rhs.ordered:
             if points:
                 yield from (x for x in variables(rhs) if has_numbers(x.ty))
@@ -194,6 +195,12 @@ def holds_others(args: tuple[f.Atom, ...]) -> bool:
 
 def is_home(atom: f.Atom, home: set[str]) -> bool:
     return isinstance(atom, f.Const) or atom.name in home or not has_numbers(atom.ty)
+
+
+def is_array(atom: f.Atom) -> TypeGuard[f.Var]:
+    """True for an array of numbers.  An operation never reads the elements of arrays in a tuple: it puts the tuple
+    somewhere."""
+    return isinstance(atom, f.Var) and isinstance(atom.ty, f.Arr) and has_numbers(atom.ty)
 
 
 def has_numbers(ty: f.Type) -> bool:
