@@ -64,8 +64,9 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
     kinds = ["" if a is not arrows[i] and prune(a.arg) is wanted else kind_of(a.arg) for a in arrows]
-    if ready := of_module_type(cx, name, args, i, wanted) or without_settings(cx, name, args, given, kinds):
-        return ready
+    known = of_module_type(cx, name, args, i, wanted) or without_settings(cx, name, args, given, kinds)
+    if known := known or of_data(cx, name, value, given[i], wanted):
+        return known
     order = exchanged(name, given, kinds, [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
@@ -150,6 +151,20 @@ def without_settings(cx: Context, name: str, args: list[Arg], given: list[str], 
         return ""
     others = " ".join(written(arg.value) for arg in args)
     return f"first comes a value of the type {plain}, such as the usual one:  {name} {module}.usual {others}"
+
+
+def of_data(cx: Context, name: str, value: tree.Expr | term.Term, kind: str, wanted: Type) -> str:
+    """A help for a record where a vector is wanted, and for `Nn.linear layer x`: a function of a module is given data
+    of this module, which others of it take."""
+    module, _, plain = kind.rpartition(".")
+    if type(wanted) is ty.Arr and (isinstance(value, tree.Record) or (kind in cx.datas and cx.datas[kind].fields)):
+        return f"its floats as a vector:  Tree.flatten {written(value)} ; and back:  Tree.unflatten like v"
+    if module not in cx.modules or not name.startswith(f"{module}."):
+        return ""
+    functions = sorted(cx.modules[module].values.items())
+    taking = [f for f, v in functions if f[0] != "_" and isinstance(v, Value) and kind in kinds_wanted(v.scheme.ty)]
+    takers = "  ".join(f"{module}.{f}" for f in taking[:4])
+    return f"functions that take a value of the type {plain}:  {takers}" if takers else ""
 
 
 def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:

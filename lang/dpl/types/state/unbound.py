@@ -251,6 +251,8 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
         like = elsewhere_called(kind, member, span) if kind == "value" and not ours else Way()
         way = like if like.helps else Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
+        if kind == "value" and not way.helps:
+            way = Way(suggest(member, (), {member: [f"{qualifier}.{name}" for name in of_its_words(member, names)]}))
         if plainly and qualifier == "List" and "to_array" in names:
             way = Way((f"of an array it is  {member} , which  List.to_array xs  makes of a list",))
         way = called_plainly(cx, "value", small, span) if kind == "constructor" and not way.helps else way
@@ -369,6 +371,12 @@ def mistyped(cx, kind: str, name: str, span: Span) -> Way:
 def suggested(help: str) -> list[str]:
     """The names in a help made by `suggest`."""
     return help.removeprefix(SUGGESTING).removesuffix(" ?").split(" or ") if help.startswith(SUGGESTING) else []
+
+
+def of_its_words(name: str, names: Iterable[str]) -> list[str]:
+    """The longest names that are some words of a name in a row: `linear` of `linear_init`."""
+    found = [other for other in names if len(other) > 2 and f"_{other}_" in f"_{name}_"]
+    return sorted(other for other in found if len(other) == max(map(len, found)))
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
