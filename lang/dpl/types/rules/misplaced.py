@@ -57,7 +57,7 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return shaped
     if len(args) == 1 and type(wanted) is ty.Arr and (numbered := of_axis(name, value)):
         return numbered
-    if together := of_tuple(args, i, wanted, rest, name):
+    if together := of_tuple(args, i, wanted, rest, name, len(arrows) > 1 and len(arrows) >= len(args)):
         return together
     after = args[i + 1].value if i + 1 < len(args) else None
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
@@ -93,14 +93,17 @@ def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> st
     return f"a condition is put in parentheses:  {name} (a = b)" if name in ("assert", "not") else ""
 
 
-def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str) -> str:
-    """A help for a tuple where none belongs, and for the want of one."""
+def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str, fits: bool) -> str:
+    """A help for a tuple where none belongs, and for the want of one.  `fits`: the function takes so many arguments."""
     value = args[i].value
     last = i == len(args) - 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
     if isinstance(value, tree.Tuple | term.Tuple) and last:
         apart = [written(item) for item in (*(arg.value for arg in args[:i]), *value.items)]
         return f"arguments stand one after the other:  {name} {' '.join(apart)}"
-    if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
+    if type(wanted) is ty.Tup and fits and isinstance(value, tree.Lit | term.Lit):
+        return f"one for each:  {name} ({', '.join([written(value)] * len(wanted.items))}) ..."
+    together = type(wanted) is ty.Tup and not fits and not isinstance(value, tree.Tuple)
+    if together and len(wanted.items) == len(args) - i > 1:
         return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
     if name in ("fst", "snd") and isinstance(value, tree.Tuple | term.Tuple):
         parts = ["x", *"_" * (len(value.items) - 1)] if name == "fst" else ["_", "x", *"_" * (len(value.items) - 2)]

@@ -235,6 +235,7 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         title = f"`{member}` is private to module `{qualifier}`, as its underscore says"
         return cx.fail("E0561", title, span, helps=suggest(member.lstrip("_"), dict.fromkeys(names)))
     ours = renamed(kind, member, "same")
+    ours = own if (own := ours.rpartition(".")[2]) in names else ours  # `List.find_index`
     near = suggest(member, (), {member: [f"{qualifier}.{name}" for name in nearest(member, names)]})
     small = member[:1].lower() + member[1:]
     if kind == "constructor" and small in cx.modules[qualifier].values:  # `Nn.Linear`
