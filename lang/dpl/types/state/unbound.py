@@ -363,6 +363,9 @@ def suggest(name: str, scope: Iterable[str], others: dict[str, list[str]] | None
 
 def mistyped(cx, kind: str, name: str, span: Span) -> Way:
     """Suggestions for a typing error in a name of DPL, or in one of another language."""
+    large = name[:1].upper() + name[1:]
+    if kind == "value" and large in known(cx, "constructor")[0]:
+        return written(large, span, True)
     scope, others = known(cx, kind)
     helps = suggest(name, scope, others if kind != "constructor" or name in others else {})
     meant = [] if helps or kind != "value" else nearest(bare(name), plain("same"))
