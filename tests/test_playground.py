@@ -77,6 +77,7 @@ def test_the_interpreter_in_a_page(builder, tmp_path: Path) -> None:
     calls += [["execute", "let rec f n = 1 + f (n + 1)\ndo print (f 0)"]]
     calls += [["execute", DEEP], ["check", "let x = 1 + true"], ["debug", programs[4].text_of(page)]]
     calls += [["move", "sweep"], ["move", "step"], ["move", "back step"]]
+    calls += [["debug", "let a = 2.0\nlet b = a * a\ndo print b"], ["move", "step"], ["move", "next"], ["move", "next"]]
     script = tmp_path / "run.mjs"
     script.write_text(SCRIPT, encoding="utf-8")
     run = subprocess.run(
@@ -89,9 +90,11 @@ def test_the_interpreter_in_a_page(builder, tmp_path: Path) -> None:
             assert "<svg" in answer["printed"]
         else:
             assert answer == {"answer": [], "printed": page[slice(*block.output)]}
-    runaway, deep, wrong, _, sweep, step, back = answers[len(programs) :]
+    runaway, deep, wrong, _, sweep, step, back, _, *at_the_top = answers[len(programs) :]
     assert deep["printed"] == "20000.0\n20001.0\n20000\n"
     assert [d["code"] for d in runaway["answer"]] == ["R0801"]
     assert [d["code"] for d in wrong["answer"]] == ["E0201"]
     assert sweep["answer"]["reverse"] and step["answer"]["reverse"] and back["answer"] == sweep["answer"]
     assert any(v["derivative"] for v in step["answer"]["variables"])
+    shown = [[f"{v['name']} {v['value']}" for v in moved["answer"]["variables"]] for moved in at_the_top]
+    assert shown[-1] == ["a 2.0", "b 4.0"] and shown[0] == []

@@ -30,6 +30,7 @@ from dpl.types.check import check_program  # noqa: E402
 
 MADE = Path(__file__).parent / "made"
 MOST = 200_000  # characters of output
+TOP = 12  # definitions that are shown at the top level
 NAME = "program.dp"
 STACK = "500"  # MiB: a runaway recursion ends soon, with a message
 DEPTH = 4000  # of Python's own recursion: the browser's stack is small
@@ -165,19 +166,28 @@ def seen(stopped: Stop) -> dict[str, Any]:
     assert debugger
     frame, why = debugger.frame(), {"reason": stopped.reason, "text": stopped.text}
     if frame is None or stopped.reason == "end":
-        return {**why, "line": 0, "reverse": False, "variables": [], "calls": []}
+        return {**why, "line": 0, "reverse": False, "variables": at_the_top(None), "calls": []}
+    here = [described(v, frame) for v in frame.variables() if v.kind != "captured" or frame.sweep]
     return {
         **why,
         "line": frame.place.span.line if frame.place.span.source.name == NAME else 0,
         "reverse": frame.sweep is not None,
-        "variables": [described(v, frame) for v in frame.variables() if v.kind != "captured" or frame.sweep],
+        "variables": here or at_the_top(frame),
         "calls": [f"{f.name}, line {f.place.span.line}" for f in debugger.frames()[:12]],
     }
 
 
-def described(variable: Variable, frame: Frame) -> dict[str, str]:
+def at_the_top(frame: Frame | None) -> list[dict[str, str]]:
+    """The program's last definitions: where no function is being called, these are what has a name."""
     assert debugger
-    value = debugger.describer.brief(variable.value, variable.ty)
+    return [described(v, frame) for v in debugger.top_level()[-TOP:]]
+
+
+def described(variable: Variable, frame: Frame | None) -> dict[str, str]:
+    assert debugger
+    value, derivative = debugger.describer.brief(variable.value, variable.ty), ""
+    if frame is None:
+        return {"name": variable.name, "value": value, "derivative": derivative}
     try:
         derivative = debugger.describer.brief(*debugger.derivative(variable.name, frame))
         derivative = "" if derivative == "<fun>" else derivative

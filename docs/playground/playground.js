@@ -141,7 +141,9 @@ export class Playground {
     $("where").textContent = seen.text || (seen.reverse ? "the reverse sweep passes back through this line" : "before this line");
     document.body.classList.toggle("reverse", seen.reverse);
     $("calls").textContent = seen.calls.join("  ←  ");
-    $("variables").replaceChildren(...seen.variables.map(({ name, value, derivative }) => {
+    const none = { name: "", value: "no name has a value here", derivative: "" };
+    const rows = seen.variables.length ? seen.variables : [none];
+    $("variables").replaceChildren(...rows.map(({ name, value, derivative }) => {
       const row = document.createElement("tr");
       row.append(...[name, value, derivative].map((text) => {
         const cell = document.createElement("td");

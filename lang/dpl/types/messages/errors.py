@@ -33,6 +33,7 @@ from dpl.types.solve.meta import Meta, dimensions, prune
 from dpl.types.solve.unify import Clash
 
 NUMERIC = ("num", "real", "integer", "scalar")
+NUMBERS = (*map(ty.Con, ty.INTS), *map(ty.Con, ty.FLOATS))
 
 
 def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> DplError:
@@ -40,7 +41,7 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
     if why is not None and why.answer and clash.kind in ("type", "class", "occurs"):
         return answers(cx, actual, expected, span, why)
     p = printer(cx)
-    shown, wanted = p.type(actual), p.type(of_one_kind(expected, actual) if clash.kind == "size" else expected)
+    shown, wanted = p.type(actual), p.type(of_one_kind(expected, actual))
     if clash.kind == "occurs" and answer(cx, p) in (shown, wanted):
         return answers(cx, actual, expected, span, why or Why())
     if why is not None and why.recursive:
@@ -109,10 +110,13 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
 
 
 def of_one_kind(expected, actual):
-    """The array type that is expected, with the elements that there are, if any will do: only sizes differ."""
+    """The array type that is expected, with the elements that there are, if any will do: sizes differ, or the rank."""
     (sizes, element), (others, own) = dimensions(expected), dimensions(actual)
-    if type(prune(element)) is not Meta or len(sizes) != len(others):
+    element = prune(element)
+    if type(element) is not Meta or not sizes or (len(sizes) != len(others) and "scalar" not in element.classes):
         return expected
+    if len(sizes) != len(others) and own not in NUMBERS:
+        own = ty.F64
     for size in reversed(sizes):
         own = ty.Arr(own, size)
     return own

@@ -139,7 +139,17 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
         return (f"there are no implicit conversions; write  {name} (...)",)
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
         return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
-    return ()
+    return ("a list is written with semicolons, also one of one element:  [e;]",) if has_array_for_list(a, e) else ()
+
+
+def has_array_for_list(actual, expected) -> bool:
+    """Whether there is an array in one type where another has a list, inside of both."""
+    a, e = prune(actual), prune(expected)
+    if type(a) is ty.Arr and type(e) is ty.Con and e.name == "list":
+        return True
+    inside, wanted = ty.children(a), ty.children(e)
+    alike = type(a) is type(e) and len(inside) == len(wanted) and getattr(a, "name", "") == getattr(e, "name", "")
+    return alike and any(map(has_array_for_list, inside, wanted))
 
 
 def parameters(t) -> int:
@@ -161,6 +171,14 @@ def unapplied(span: Span | None) -> tuple[str, ...]:
     following = FOLLOWING.match(span.source.text, span.end) if span is not None else None
     if following and span and re.fullmatch(r"[\w.']+", span.text):
         return (f"an application that is an argument is put in parentheses:  ({span.text} {following[1]})",)
+    return missing(span.text if span is not None else "")
+
+
+def missing(text: str) -> tuple[str, ...]:
+    """Helps for an application that lacks an argument: `max xs`, or any other."""
+    of_two = re.match(r"\(*(max|min)\b", text)
+    if of_two:
+        return (f"`{of_two[1]}` is of two numbers; of the elements of an array:  {of_two[1]}imum xs",)
     return ("this is a function: is an argument missing?",)
 
 

@@ -19,6 +19,7 @@ from dpl.types.messages.parts import (
     is_option,
     is_reference,
     is_sequence,
+    missing,
     number_of_string,
     phrase,
     printer,
@@ -120,7 +121,7 @@ def missing_argument(span: Span, last: Span) -> str:
         return "a negative argument is put in parentheses:  f (-x)"
     if re.match(r"\s+-[\w(]", text[last.end :]):
         return "a negative argument is put in parentheses:  f (-x)"
-    return "this is a function: is an argument missing?"
+    return missing(last.text)[0]
 
 
 def appended(constraint: Constraint, types) -> tuple[str, ...]:
@@ -157,7 +158,8 @@ def no_number(t, constraint: Constraint, span: Span) -> tuple[str, ...]:
     """Helps for a value of type `t` where a number is wanted."""
     if type(t) is ty.Fn:
         places = constraint.operands or (span,)
-        ways = (*tighter(span.source.text[places[0].start :]), missing_argument(span, places[-1]))
+        of_two = next((place for place in places if re.match(r"(max|min) ", place.text)), places[-1])
+        ways = (*tighter(span.source.text[places[0].start :]), missing_argument(span, of_two))
         return ways[:1] if "(-" in ways[0] else ways
     if constraint.name == "convert" and t == ty.STRING:
         return (number_of_string(constraint.extra in ty.INTS),)

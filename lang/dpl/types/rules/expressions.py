@@ -83,8 +83,11 @@ def is_ragged(items: tuple) -> bool:
 def elements(cx: Context, items: tuple, elem: Type, kind: str) -> list[term.Term]:
     """The items of a list or an array, all of one type."""
     first = items[0].span if items else None
-    lengths = "rows of one array have one size; rows of several, as a list:  [[a; b]; [c;]]"
-    why = Why(f"an element of this {kind}", first, "the first element", help=lengths if is_ragged(items) else "")
+    ways = "rows of one array have one size; rows of several, as a list:  [[a; b]; [c;]]" if is_ragged(items) else ""
+    if len({type(item.value) for item in items if isinstance(item, tree.Lit)} - {float}) > 1:
+        written = ", ".join(item.span.text for item in items)
+        ways = f"elements have one type; values of several are a tuple:  ({written})"
+    why = Why(f"an element of this {kind}", first, "the first element", help=ways)
     return [cx.check(item, elem, why if i else None) for i, item in enumerate(items)]
 
 

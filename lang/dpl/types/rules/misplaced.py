@@ -58,15 +58,16 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return shaped
     if len(args) == 1 and type(wanted) is ty.Arr and (numbered := of_axis(name, value)):
         return numbered
-    if together := of_tuple(args, i, wanted, rest, name):
+    if together := of_tuple(args, i, wanted, rest, name, len(arrows) > 1 and len(arrows) >= len(args)):
         return together
     after = args[i + 1].value if i + 1 < len(args) else None
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
     kinds = ["" if a is not arrows[i] and prune(a.arg) is wanted else kind_of(a.arg) for a in arrows]
-    if ready := of_module_type(cx, name, args, i, wanted) or without_settings(cx, name, args, given, kinds):
-        return ready
+    known = of_module_type(cx, name, args, i, wanted) or without_settings(cx, name, args, given, kinds)
+    if known := known or of_data(cx, name, value, given[i], wanted):
+        return known
     order = exchanged(name, given, kinds, [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
@@ -93,14 +94,17 @@ def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> st
     return f"a condition is put in parentheses:  {name} (a = b)" if name in ("assert", "not") else ""
 
 
-def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str) -> str:
-    """A help for a tuple where none belongs, and for the want of one."""
+def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str, fits: bool) -> str:
+    """A help for a tuple where none belongs, and for the want of one.  `fits`: the function takes so many arguments."""
     value = args[i].value
     last = i == len(args) - 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
     if isinstance(value, tree.Tuple | term.Tuple) and last:
         apart = [written(item) for item in (*(arg.value for arg in args[:i]), *value.items)]
         return f"arguments stand one after the other:  {name} {' '.join(apart)}"
-    if type(wanted) is ty.Tup and len(wanted.items) == len(args) - i > 1 and not isinstance(value, tree.Tuple):
+    if type(wanted) is ty.Tup and fits and isinstance(value, tree.Lit | term.Lit):
+        return f"one for each:  {name} ({', '.join([written(value)] * len(wanted.items))}) ..."
+    together = type(wanted) is ty.Tup and not fits and not isinstance(value, tree.Tuple)
+    if together and len(wanted.items) == len(args) - i > 1:
         return f"it takes a tuple:  {name} ({', '.join(arg.value.span.text for arg in args[i:])})"
     if name in ("fst", "snd") and isinstance(value, tree.Tuple | term.Tuple):
         parts = ["x", *"_" * (len(value.items) - 1)] if name == "fst" else ["_", "x", *"_" * (len(value.items) - 2)]
@@ -151,6 +155,20 @@ def without_settings(cx: Context, name: str, args: list[Arg], given: list[str], 
         return ""
     others = " ".join(written(arg.value) for arg in args)
     return f"first comes a value of the type {plain}, such as the usual one:  {name} {module}.usual {others}"
+
+
+def of_data(cx: Context, name: str, value: tree.Expr | term.Term, kind: str, wanted: Type) -> str:
+    """A help for a record where a vector is wanted, and for `Nn.linear layer x`: a function of a module is given data
+    of this module, which others of it take."""
+    module, _, plain = kind.rpartition(".")
+    if type(wanted) is ty.Arr and (isinstance(value, tree.Record) or (kind in cx.datas and cx.datas[kind].fields)):
+        return f"its floats as a vector:  Tree.flatten {written(value)} ; and back:  Tree.unflatten like v"
+    if module not in cx.modules or not name.startswith(f"{module}."):
+        return ""
+    functions = sorted(cx.modules[module].values.items())
+    taking = [f for f, v in functions if f[0] != "_" and isinstance(v, Value) and kind in kinds_wanted(v.scheme.ty)]
+    takers = "  ".join(f"{module}.{f}" for f in taking[:4])
+    return f"functions that take a value of the type {plain}:  {takers}" if takers else ""
 
 
 def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:

@@ -236,6 +236,7 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         title = f"`{member}` is private to module `{qualifier}`, as its underscore says"
         return cx.fail("E0561", title, span, helps=suggest(member.lstrip("_"), dict.fromkeys(names)))
     ours = renamed(kind, member, "same")
+    ours = own if (own := ours.rpartition(".")[2]) in names else ours  # `List.find_index`
     near = suggest(member, (), {member: [f"{qualifier}.{name}" for name in nearest(member, names)]})
     small = member[:1].lower() + member[1:]
     if kind == "constructor" and small in cx.modules[qualifier].values:  # `Nn.Linear`
@@ -252,6 +253,8 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
         plainly = kind == "value" and any(member in layer.values for layer in cx.layers[:2])  # `Stats.mean` is `mean`
         like = elsewhere_called(kind, member, span) if kind == "value" and not ours else Way()
         way = like if like.helps else Way(near) if near and not plainly else called_plainly(cx, kind, member, span)
+        if kind == "value" and not way.helps:
+            way = Way(suggest(member, (), {member: [f"{qualifier}.{name}" for name in of_its_words(member, names)]}))
         if plainly and qualifier == "List" and "to_array" in names:
             way = Way((f"of an array it is  {member} , which  List.to_array xs  makes of a list",))
         way = called_plainly(cx, "value", small, span) if kind == "constructor" and not way.helps else way
@@ -361,6 +364,9 @@ def suggest(name: str, scope: Iterable[str], others: dict[str, list[str]] | None
 
 def mistyped(cx, kind: str, name: str, span: Span) -> Way:
     """Suggestions for a typing error in a name of DPL, or in one of another language."""
+    large = name[:1].upper() + name[1:]
+    if kind == "value" and large in known(cx, "constructor")[0]:
+        return written(large, span, True)
     scope, others = known(cx, kind)
     helps = suggest(name, scope, others if kind != "constructor" or name in others else {})
     meant = [] if helps or kind != "value" else nearest(bare(name), plain("same"))
@@ -370,6 +376,12 @@ def mistyped(cx, kind: str, name: str, span: Span) -> Way:
 def suggested(help: str) -> list[str]:
     """The names in a help made by `suggest`."""
     return help.removeprefix(SUGGESTING).removesuffix(" ?").split(" or ") if help.startswith(SUGGESTING) else []
+
+
+def of_its_words(name: str, names: Iterable[str]) -> list[str]:
+    """The longest names that are some words of a name in a row: `linear` of `linear_init`."""
+    found = [other for other in names if len(other) > 2 and f"_{other}_" in f"_{name}_"]
+    return sorted(other for other in found if len(other) == max(map(len, found)))
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
