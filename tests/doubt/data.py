@@ -189,11 +189,15 @@ def by_two_lists(h: Hole) -> str:
     xs, ys, first, second = h.named("t", list_of(one)), h.named("u", list_of(two)), h(list_of(one)), h(list_of(two))
     start, last, less = h(), h.apart(h.ty, r), h.apart(BOOL, x, y)
     ends = f"([], _) -> {r[0]} | (_, []) -> {last}"
-    if h.often(50):
-        takes = f"{go} {h.apart(h.ty, x, r)} more {ys[0]} else {go} {h.apart(h.ty, y, r)} {xs[0]} rest"
-    else:
-        takes = (f"let {r[0]} = {go} {r[0]} more {ys[0]} in {h.apart(h.ty, x, r)} "
-                 f"else let {r[0]} = {go} {r[0]} {xs[0]} rest in {h.apart(h.ty, y, r)}")  # fmt: skip
+    match h.writer.below(3):
+        case 0:
+            takes = f"{go} {h.apart(h.ty, x, r)} more {ys[0]} else {go} {h.apart(h.ty, y, r)} {xs[0]} rest"
+        case 1:
+            takes = (f"let {r[0]} = {go} {r[0]} more {ys[0]} in {h.apart(h.ty, x, r)} "
+                     f"else let {r[0]} = {go} {r[0]} {xs[0]} rest in {h.apart(h.ty, y, r)}")  # fmt: skip
+        case _:  # a list is taken apart and given as a whole, twice
+            takes = (f"{go} ({go} {h.apart(h.ty, x, r)} {xs[0]} rest) more {ys[0]} "
+                     f"else let {r[0]} = {go} {r[0]} more rest in {h.apart(h.ty, x, y, r)}")  # fmt: skip
     body = f"match ({xs[0]}, {ys[0]}) with {ends} | ({x[0]} :: more, {y[0]} :: rest) -> if {less} then {takes}"
     params = f"({r[0]} : {h.ty}) ({xs[0]} : {xs[1]}) ({ys[0]} : {ys[1]}) : {h.ty}"
     return f"let rec {go} {params} = {body} in {go} {start} {first} {second}"
