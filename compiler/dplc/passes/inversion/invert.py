@@ -83,12 +83,17 @@ class _Inverter:
         """The bindings in place of a Par."""
         if isinstance(par, f.For) or not adds(par):
             return None
-        if (made := kept_at_own(bind, par, self.affine, self.supply, self.shared)) is not None:
-            *before, bind = made
-            par = expect_type(f.Par, bind.rhs)
-            rest = self.inverted(bind, par) if adds(par) else None
-            return [*before, *(rest or [bind])]
-        return self.where_equal(bind, par) or self.sums(bind, par)
+        return self.at_own(bind, par) or self.where_equal(bind, par) or self.sums(bind, par)
+
+    def at_own(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """What points add at their own places is kept, and the rest is inverted alone."""
+        made = kept_at_own(bind, par, self.affine, self.supply, self.shared)
+        if made is None:
+            return None
+        *before, bind = made
+        par = expect_type(f.Par, bind.rhs)
+        rest = self.inverted(bind, par) if adds(par) else None
+        return [*before, *(rest or [bind])]
 
     def in_vectors(self, bind: f.Bind, par: f.Par | f.For) -> list[f.Bind] | None:
         """The bindings in place of an innermost Par whose additions stay, as loops that add side by side."""
@@ -127,7 +132,7 @@ class _Inverter:
         parts = parted(bind, par, self.lengths, self.supply)
         made = None if parts is None else self.sums(parts.adds, expect_type(f.Par, parts.adds.rhs))
         if parts is None or made is None:
-            return self.kept(bind, par)
+            return self.own(bind, par) or self.kept(bind, par)
         return [parts.keeps, *made]
 
     def one_of_several(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
@@ -152,6 +157,18 @@ class _Inverter:
         adds = expect_type(f.Par, parts.adds.rhs)
         done, made = self.stencil(parts.adds, adds)
         return [parts.keeps, *made] if len(done) == len(adds.outs) else None
+
+    def own(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """The same where points add under conditions: zero is kept where they add nothing."""
+        from dplc.passes.inversion.conditional import unconditional
+
+        if not any(isinstance(one.rhs, f.If) for one in every(par.body)):
+            return None
+        try:
+            plain = unconditional(par, self.affine, self.supply)
+        except Unfit:
+            return None
+        return self.at_own(replace(bind, rhs=plain), plain)
 
     def whole(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         for way in (self.nest, self.stencil, self.interchange):

@@ -6,7 +6,7 @@
 
 Derivatives guard every product with a tangent that may be a symbolic zero (`ad/rules/bulk.py`).  Code after a predicted
 branch need not wait for it, as it would for a selection: dependence chains of tangents become half as long.  The bodies
-of parallel loops without loops inside are left without such branches, to be vectorised; so are blocks with many guards.
+of parallel loops, with borders perhaps, are left without such branches, to be vectorised, and blocks with many guards.
 A product with the tangent is zero or NaN there, so zero is selected without asking for NaN, which is one instruction of
 a vector:
 
@@ -34,7 +34,7 @@ from dplc.flat import term as f
 from dplc.flat.kinds import any_of, kinds
 from dplc.flat.nans import guarded
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import every, supply_for, with_binds, with_inner, with_rhs
+from dplc.flat.walk import every, names, rhs_mentions, supply_for, with_binds, with_inner, with_rhs
 from dplc.narrow import expect_type
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.guards_together import Guard, last_uses, stretches
@@ -91,7 +91,7 @@ class _Brancher:
         if not isinstance(bind.rhs, f.Par):
             return with_inner(bind, self.block)
         body = bind.rhs.body
-        if all(isinstance(b.rhs, PLAIN | f.If) for b in every(body)):
+        if all(isinstance(b.rhs, PLAIN | f.If) for b in every(body)) and self.asks_places(body):
             return with_inner(bind, self.plain)
         outer = self.lanes, self.kept
         self.lanes = not any(isinstance(b.rhs, f.While | f.Call) for b in every(body))
@@ -100,8 +100,22 @@ class _Brancher:
         self.lanes, self.kept = outer
         return changed
 
+    def asks_places(self, body: f.Block) -> bool:
+        """True if conditions of branches are of whole numbers: between the borders of a loop there are none."""
+        asked = [bind.rhs.cond for bind in every(body) if isinstance(bind.rhs, f.If)]
+        data = {var.name for bind in every(body) for var in bind.vars if isinstance(bind.rhs, f.Op) and var.ty == f.BOOL
+                and (bind.rhs.op == "index" or any(f.is_float(arg.ty) for arg in bind.rhs.args))}  # fmt: skip
+        before = -1
+        while before != len(data):
+            before = len(data)
+            for bind in every(body):
+                if any(var.ty == f.BOOL for var in bind.vars) and not data.isdisjoint(rhs_mentions(bind.rhs)):
+                    data.update(var.name for var in bind.vars)
+        return data.isdisjoint(names(tuple(asked)))
+
     def plain(self, block: f.Block, around: Collection[str] = ()) -> f.Block:
-        """Points that only compute, in branches too, which are masks of vectors.  They bind the names in `around`."""
+        """Points that only compute, in branches at borders too, which vectors have as masks.  They bind the names in
+        `around`."""
         made = {*around, *[var.name for bind in block.binds for var in bind.vars]}
         binds = [with_inner(bind, lambda arm: self.plain(arm, made)) for bind in block.binds]
         return self.without_questions(with_binds(block, binds), around)
