@@ -27,6 +27,7 @@ from dplc.machine.emit.emitter import NEVER
 from dplc.machine.emit.unit import symbol
 from dplc.machine.failure.failures import Sites
 from dplc.passes.device.kernels import Devices, Kernel, shortened
+from dplc.passes.device.place import in_turn
 from dplc.passes.device.streams import streamed
 from dplc.passes.device.team_steps import is_team
 from dplc.passes.kernels.independence import Independence
@@ -199,14 +200,14 @@ def is_foreign(name: str) -> bool:
 
 
 def outermost(program: f.Program) -> Iterator[tuple[f.Fn, f.Par]]:
-    """The Pars of a program that are not parts of others, where the host runs, with their functions."""
+    """The Pars of a program that the host comes to, and may launch, with their functions."""
     for fn in program.fns.values():
         todo = [fn.body]
         while todo:
             for bind in todo.pop().binds:
                 if isinstance(bind.rhs, f.Par) and not bind.rhs.ordered:
                     yield fn, bind.rhs
-                else:
+                if not isinstance(bind.rhs, f.Par) or in_turn(bind.rhs):
                     todo += blocks(bind.rhs)
 
 

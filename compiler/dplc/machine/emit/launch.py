@@ -31,6 +31,7 @@ from dplc.machine.emit.paying import launch_pays
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 from dplc.passes.device.kernels import LEAST_GROUPS, MOST_GROUPS, ROOM, THREADS, Kernel, Made
+from dplc.passes.device.place import in_turn
 
 
 def launched(
@@ -52,7 +53,7 @@ def launched(
 
     kernel = device.of(par)
     if kernel is None:
-        return here()
+        return on_host() if in_turn(par) else here()
     device.recursive |= kernel.recursive
     types = [leaf for var in variables[told:] for leaf in leaves(var.ty)]
     w = e.w

@@ -21,6 +21,7 @@ from dplc.flat.ops.columns import free
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, is_numbers, rank_of
 from dplc.flat.walk import atoms, blocks, bound_inside, rebuild, used, with_binds, with_rhs
+from dplc.passes.kernels.independence import gives_numbers
 
 Same = TypeVar("Same")
 DEEPEST = 3  # loops in loops whose state is looked at twice
@@ -77,7 +78,7 @@ class _Places:
         """A right-hand side with its questions, and which of its results the host has."""
         match rhs:
             case f.Par():
-                if points or rhs.ordered:
+                if points or in_turn(rhs):
                     return self.points(rhs, set(home), points), [True for _ in rhs.outs]
                 own = {var.name for var in bound_inside(rhs)}
                 outside = {var.name for var in variables(rhs) if var.name not in own}
@@ -146,7 +147,7 @@ def read(rhs: f.Rhs, points: bool) -> Iterator[f.Var]:
     match rhs:
         case f.Op() if looks(rhs) and (points or not may_be_launched(rhs)):
             yield from filter(is_array, rhs.args)
-        case f.Par() if not rhs.ordered:
+        case f.Par() if not in_turn(rhs):
             if points:
                 yield from (x for x in variables(rhs) if has_numbers(x.ty))
         case f.For() | f.While() | f.Par():
@@ -164,6 +165,11 @@ def deeply(rhs: f.Rhs, points: bool) -> Iterator[f.Var]:
         for block in blocks(rhs):
             for bind in block.binds:
                 yield from deeply(bind.rhs, points)
+
+
+def in_turn(par: f.Par) -> bool:
+    """True for a Par whose points the host does one after the other, so that what they do may be launched."""
+    return par.ordered or not gives_numbers(par.body)
 
 
 def variables(par: f.Par) -> Iterator[f.Var]:

@@ -40,7 +40,7 @@ class Independence:
     def points(self, body: f.Block) -> bool:
         """True if a loop with this body has independent points.  A row is copied into the result, so that the result
         holds nothing from outside."""
-        return all(is_numbers(elem_of(atom.ty)) for atom in body.results) and self.block(body)
+        return gives_numbers(body) and self.block(body)
 
     def block(self, block: f.Block) -> bool:
         return all(self.bind(bind) for bind in block.binds)
@@ -67,6 +67,11 @@ class Independence:
         if self.known[name]:
             self.callees.add(name)
         return self.known[name]
+
+
+def gives_numbers(body: f.Block) -> bool:
+    """True if points give only numbers and arrays of numbers; others are done by one thread of the host."""
+    return all(is_numbers(elem_of(atom.ty)) for atom in body.results)
 
 
 def is_plain(ty: f.Type) -> bool:
