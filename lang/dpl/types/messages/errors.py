@@ -102,11 +102,21 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=(why.ways() if why else ())
+        helps=for_each(span, why, actual, expected)
         or absent(span, wanted)
         or tighter(span.text)
         or conversions(actual, expected, span),
     )
+
+
+def for_each(span: Span, why: Why | None, actual, expected) -> tuple[str, ...]:
+    """The ways out that are known; rather than the whole type of a function of numbers, that for each of an array."""
+    ways = why.ways() if why else ()
+    sizes, element = dimensions(actual)
+    are_numbers = all(type(t) is Meta or t in NUMBERS for t in map(prune, (element, expected)))
+    if why is None or len(sizes) != 1 or not are_numbers:
+        return ways
+    return (by_rows(span, why, (1, 0)) or ways) if not ways or ways[0].startswith("the whole type") else ways
 
 
 def of_one_kind(expected, actual):
@@ -152,7 +162,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{place} {shown}",
             labels=both(span, labels, class_labels(clash), made(actual, shown, span), made(expected, wanted, span)),
-            helps=(why.ways() if why else ()) or tighter(span.text) or conversions(actual, expected, span),
+            helps=for_each(span, why, actual, expected) or tighter(span.text) or conversions(actual, expected, span),
         )
     if actual is expected or clash.right not in NUMERIC:
         wanted = PHRASES[clash.right].partition(" (")[0] if type(prune(expected)) is Meta else wanted
@@ -163,7 +173,10 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             span,
             note=f"{shown} here",
             labels=both(span, labels, class_labels(clash)),
-            helps=component(p, clash, actual) or held(cx, p, clash.left) or contents(clash),
+            helps=component(p, clash, actual)
+            or held(cx, p, clash.left)
+            or contents(clash)
+            or (why.ways() if why and type(prune(actual)) is ty.Fn else ()),
         )
     if clash.right == "real" and type(prune(actual)) is ty.Arr:
         sizes, number = dimensions(actual)

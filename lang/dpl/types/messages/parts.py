@@ -219,7 +219,9 @@ def by_rows(span: Span, why: Why, ranks: tuple[int, int]) -> tuple[str, ...]:
     given = span.text if len(span.text) < 30 and "\n" not in span.text else "e"
     if ranks == (1, 2):
         return (f"a table of this one row:  {call}[{given}]{others}",)
-    return (f"for each row:  [for row in {given} -> {call}row{others}]",) if ranks[0] == ranks[1] + 1 else ()
+    one = "row" if ranks[1] else "x"
+    each = f"for each{' row' if ranks[1] else ''}:  [for {one} in {given} -> {call}{one}{others}]"
+    return (each,) if ranks[0] == ranks[1] + 1 else ()
 
 
 GROWS = "what grows is a list, which becomes an array in the end:  List.to_array (xs ++ [x;])"

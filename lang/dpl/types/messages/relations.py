@@ -33,6 +33,7 @@ from dpl.types.solve.kinds import PHRASES
 from dpl.types.solve.meta import Meta, dimensions, is_scalar, prune
 from dpl.types.solve.unify import Clash
 
+NUMBER_BY_NUMBER = "number by number:  Tree.add x y  Tree.sub x y  Tree.scale a x ;  Tree.axpy a x y  is  a * x + y"
 SYMBOL = regex(r"[!$%&*+\-./:<=>?@^|~]+")
 
 
@@ -189,7 +190,12 @@ def mixed(one, other) -> tuple[str, ...]:
         if type(a) is ty.Con and a.name in ty.INTS and (b in FLOATS or (type(b) is Meta and "real" in b.classes)):
             way = OF_INT.format("(...)") if type(b) is Meta and b.rigid else "float (...)"
             return (f"there are no implicit conversions: make the integer a float with  {way}",)
-    return conversions(one, other)
+    return (NUMBER_BY_NUMBER,) if is_data(one) or is_data(other) else conversions(one, other)
+
+
+def is_data(t) -> bool:
+    """Whether a type is a tuple, or declared by a program: `Tree` computes with what is in it."""
+    return bool(type(t) is ty.Tup and t.items) or (type(t) is ty.Con and t.name.startswith("main."))
 
 
 def product(cx, p: Printer, kind: str, clash: Clash, types, span: Span, labels: tuple[Label, ...]) -> DplError:

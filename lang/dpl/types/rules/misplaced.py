@@ -141,9 +141,19 @@ def of_module_type(cx: Context, name: str, args: list[Arg], i: int, wanted: Type
     is_plain = module in cx.modules and kind_given(cx, head) in (NUMBER, "Tup")
     values = cx.modules[module].values.items() if is_plain else ()
     usual = [f"{module}.{p}" for p, v in values if isinstance(v, Value) and kind_of(v.scheme.ty) == wanted.name]
+    makers = [p for p, v in values if isinstance(v, Value) and kind_of(outcome(v.scheme.ty)) == wanted.name]
+    if makers and not usual:
+        return f"one is made by  {module}.{min(makers)}"
     fields = cx.datas[wanted.name].fields if usual else ()
     changed = f" ; with another field:  {{ {usual[0]} with {fields[-1]} = ... }}" if fields else ""
     return f"one is  {usual[0]}{changed}" if usual else ""
+
+
+def outcome(t: Type) -> Type:
+    """What a function gives when it has all its arguments."""
+    while type(t := prune(t)) is ty.Fn:
+        t = t.result
+    return t
 
 
 def without_settings(cx: Context, name: str, args: list[Arg], given: list[str], kinds: list[str]) -> str:
