@@ -29,16 +29,17 @@ def alone(bind: f.Bind, par: f.Par, k: int, supply: f.Supply) -> f.Bind | None:
     body = f.Block(par.body.binds, (par.body.results[k],))
     one = f.Bind((bind.vars[k],), replace(par, body=body, outs=(par.outs[k],)))
     (one,) = drop_unused(f.Block((one,), one.vars)).binds
-    if not all(is_light(inner.rhs) for inner in every(f.Block((one,), ()))):
+    sums = all(out.kind == "fold" for i, out in enumerate(par.outs) if i != k)  # then nothing else is kept
+    if not all(is_light(inner.rhs, sums) for inner in every(f.Block((one,), ()))):
         return None
     return f.Bind(one.vars, Copier(supply, {}).rhs(one.rhs))
 
 
-def is_light(rhs: f.Rhs) -> bool:
-    """True for arithmetic, reads, additions, and loops of these."""
+def is_light(rhs: f.Rhs, sums: bool) -> bool:
+    """True for arithmetic, reads, additions, and loops of these; for `sums` of what is added, too."""
     match rhs:
         case f.Op("acc_add", (x, _)):
-            return isinstance(x.ty, f.Num)
+            return sums and isinstance(x.ty, f.Num)
         case f.Op(op):
             return OPS[op].quick or OPS[op].views or OPS[op].accumulates
         case f.Par():
