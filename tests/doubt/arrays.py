@@ -86,6 +86,19 @@ def chosen(h: Hole) -> str:
     return f"sum [for {x[0]} in {xs} when {h.apart(BOOL, x)} -> {h.apart(FLOAT, x)}]"
 
 
+@rule(1, lambda h: h.ty in (BOOL, FLOAT))
+def of_two_lengths(h: Hole) -> str:
+    """Of two arrays whose lengths are known when the program runs.  Now and then they do not fit, and only the lengths
+    of what is made of them are needed."""
+    x, a, b = h.named("x", FLOAT), h.fresh("a"), h.fresh("b")
+    kept = f"[for {x[0]} in {h(array(FLOAT, short(h)))} when {h.apart(BOOL, x)} -> {h.apart(FLOAT, x)}]"
+    head = f"let {a} = {kept} in let {b} = filter (fun {x[0]} -> {h.apart(BOOL, x)}) {h(array(FLOAT, short(h)))} in"
+    if h.ty == BOOL:
+        return f"({head} {a} {h.one('=', '<>')} {b})"
+    used = h.one(f"dot {a} {b}", f"sum ([{a}] @ {b})", f"float (length [dot {a} {b}])", f"float (length ([{a}] @ {b}))")
+    return f"({head} {used if h.often(10) else f'if length {a} = length {b} then {used} else {h()}'})"
+
+
 @rule(2, lambda h: h.ty == FLOAT)
 def nest(h: Hole) -> str:
     """A sum over pairs of rows.  Branches leave some out, and protect reads from loops that are too long."""
