@@ -75,9 +75,7 @@ def warm() -> None:
     driver = import_module("driver")
     driver.begin()
     library = import_module("dpl.types.library").library()
-    exports = (*library.modules.values(), library.primitives)
-    for parts in (library.definitions, *(module.values for module in exports)):
-        store(parts)
+    store(library)
     dpl = import_module("dpl")
     for module in pkgutil.walk_packages(dpl.__path__, "dpl."):
         if module.name != "dpl.highlight":  # for Pygments
@@ -89,9 +87,15 @@ def warm() -> None:
     clear()
 
 
-def store(parts) -> None:
-    """Keep a part of the library as it is: all of memory is compressed at once, which takes half the room."""
-    parts.packed = {name: zlib.compress(zlib.decompress(part), 0) for name, part in parts.packed.items()}
+def store(library) -> None:
+    """Keep the library's parts as they are: all of memory is compressed at once, which takes half the room."""
+    stored, exports = bytearray(), (*library.modules.values(), library.primitives)
+    for values in (library.definitions, *(module.values for module in exports)):
+        for name, (start, end) in values.packed.items():
+            part = zlib.compress(zlib.decompress(library.parts.buffer[start:end]), 0)
+            values.packed[name] = len(stored), len(stored) + len(part)
+            stored += part
+    library.parts.buffer = stored
 
 
 def clear() -> None:
