@@ -25,8 +25,8 @@ STEPS = Path(__file__).parent / "steps"
 EACH = {
     "kmeans": {"launch": 4, "up": 1, "down": 4, "wait": 4},
     "recurrent": {"launch": 0, "up": 0, "down": 0, "wait": 0},
-    "mixture": {"launch": 3, "up": 2, "down": 3, "wait": 3},
-    "layers": {"launch": 40, "up": 1, "down": 6, "wait": 6},
+    "mixture": {"launch": 1, "up": 2, "down": 1, "wait": 1},
+    "layers": {"launch": 41, "up": 1, "down": 6, "wait": 6},
     "biases": {"launch": 4, "up": 0, "down": 1, "wait": 1},
     "few_biases": {"launch": 12, "up": 0, "down": 0, "wait": 0},
 }
