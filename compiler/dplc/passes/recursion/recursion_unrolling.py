@@ -19,7 +19,8 @@ and conquer programs", 2000).  Of a large function only the arms that do little 
 stack holds a frame for several levels, so recursions can be deeper than before.
 
 Calls at the end of a function stay: they take no stack.  Functions that make data or arrays for their results take most
-of their time for that, so they stay as they are.  This comes late: other passes look at the short functions.
+of their time for that, so they stay as they are.  Before the branch with the leaves may be no effects: a call does it
+again.  This comes late: other passes look at the short functions.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from dplc.flat.call_graph import callees
 from dplc.flat.copy import Copier
 from dplc.flat.types import is_numbers
 from dplc.flat.walk import blocks, every, supply_for, with_binds, with_blocks, with_body, with_branches, with_rhs
+from dplc.passes.simplify.purity import quiet, shareable, takes_over
 from dplc.passes.simplify.simplify import simplified
 
 LEVELS = 2  # of calls in line
@@ -80,7 +82,7 @@ def _leaf(fn: f.Fn, supply: f.Supply) -> f.Fn | None:
     before, bind, after = fn.body.binds[: at[0]], fn.body.binds[at[0]], fn.body.binds[at[0] + 1 :]
     rest = f.Block(after, fn.body.results)
     arms = [_end(arm, bind.vars, rest, supply) if is_leaf(arm, fn.name) else None for arm in blocks(bind.rhs)]
-    if len(before) + len(after) > LEAF or not any(arms):
+    if len(before) + len(after) > LEAF or not any(arms) or not all(is_twice(one.rhs) for one in before):
         return None
 
     def called() -> f.Block:
@@ -94,6 +96,13 @@ def _leaf(fn: f.Fn, supply: f.Supply) -> f.Fn | None:
 
 def is_leaf(arm: f.Block, name: str) -> bool:
     return len(every(arm)) <= LEAF and name not in callees(arm)
+
+
+def is_twice(rhs: f.Rhs) -> bool:
+    """True for what may be done in line, and again by the call: not to print, nor to count calls in a reference."""
+    if isinstance(rhs, f.Op):
+        return quiet(rhs) and shareable(rhs) and not takes_over(rhs)
+    return isinstance(rhs, f.TupMake | f.TupGet)
 
 
 def _end(arm: f.Block, vars_: tuple[f.Var, ...], rest: f.Block, supply: f.Supply) -> f.Block:
