@@ -25,6 +25,7 @@ from dpl.syntax.tree import File
 MAIN = "main"
 LIKE = 0.62  # how like a name is another, from 0 to 1, that is proposed in its place
 MOST = 1 << 20  # the most bytes of cached imports
+SHOWN = 5  # how many programs of a folder a message names
 SAVE = ("save the file in the encoding UTF-8",)
 
 
@@ -81,7 +82,8 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
         lasting = is_lasting(path, name, where)
         return Source(name, decoded(host.current.read_bytes(path), name, where), path if lasting else None)
     except FileNotFoundError:
-        raise DplError.at("E0510", f"there is no file {name}", where, helps=_near(path) or beside(where)) from None
+        helps = _near(path) or beside(where) or _there(path)
+        raise DplError.at("E0510", f"there is no file {name}", where, helps=helps) from None
     except (IsADirectoryError, NotADirectoryError):
         reason = "is a directory, not a file" if _is_folder(path) else "is below a file, which is no directory"
         raise DplError.at("E0511", f"{name} {reason}", where) from None
@@ -142,6 +144,20 @@ def _near(path: Path) -> tuple[str, ...]:
 
     stems = {Path(name).stem: name for name in names}
     return tuple(f"did you mean {path.with_name(stems[n])}?" for n in get_close_matches(path.stem, stems, 1, LIKE))
+
+
+def _there(path: Path) -> tuple[str, ...]:
+    """A help that says which programs there are where one is missing."""
+    folder = "this folder" if path.parent == Path() else str(path.parent)
+    if path.parent != Path() and not _is_folder(path.parent):
+        return (f"there is no folder {folder} either",)
+    try:
+        names = sorted(_programs(path.parent))
+    except OSError:
+        return ()
+    more = " ..." if len(names) > SHOWN else ""
+    found = f"programs in {folder}:  {'  '.join(names[:SHOWN])}{more}"
+    return (found if names else f"no program (.dp) is in {folder}",)
 
 
 def beside(where: Span | None) -> tuple[str, ...]:

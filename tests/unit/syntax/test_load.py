@@ -60,6 +60,10 @@ def test_empty_and_strange_texts(write):
 def test_failures(write, tmp_path):
     write("model.dp", "let a = 1")
     fails(tmp_path / "modle.dp", "E0510", "did you mean")
+    fails(tmp_path / "hello.dp", "E0510", "model.dp")
+    fails(tmp_path / "nowhere" / "hello.dp", "E0510", "nowhere either")
+    (tmp_path / "empty").mkdir()
+    fails(tmp_path / "empty" / "hello.dp", "E0510", "no program (.dp)")
     fails(tmp_path, "E0511", "directory")
     fails(write("zero.dp", b"\0\1"), "E0512", "UTF-8")
     fails(write("latin.dp", b"-- ok\n-- \xe9t\xe9\n"), "E0512", "0xe9 on line 2")

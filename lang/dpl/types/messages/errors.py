@@ -22,6 +22,7 @@ from dpl.types.messages.parts import (
     is_reference,
     made,
     negated,
+    otherwise_annotated,
     phrase,
     printer,
     size_helps,
@@ -93,7 +94,9 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
             span,
             note=f"{place} of rank {ranks[0]}, not {ranks[1]}",
             labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
-            helps=by_rows(span, why or Why(), ranks) or annotated(p, actual, expected, shown, labels),
+            helps=particular(why)
+            or by_rows(span, why or Why(), ranks)
+            or annotated(p, actual, expected, shown, labels),
         )
     return cx.fail(
         "E0201",
@@ -105,7 +108,8 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         helps=for_each(span, why, actual, expected)
         or absent(span, wanted)
         or tighter(span.text)
-        or conversions(actual, expected, span),
+        or conversions(actual, expected, span)
+        or otherwise_annotated(actual, shown, wanted, labels),
     )
 
 
@@ -116,7 +120,12 @@ def for_each(span: Span, why: Why | None, actual, expected) -> tuple[str, ...]:
     are_numbers = all(type(t) is Meta or t in NUMBERS for t in map(prune, (element, expected)))
     if why is None or len(sizes) != 1 or not are_numbers:
         return ways
-    return (by_rows(span, why, (1, 0)) or ways) if not ways or ways[0].startswith("the whole type") else ways
+    return particular(why) or by_rows(span, why, (1, 0)) or ways
+
+
+def particular(why: Why | None) -> tuple[str, ...]:
+    """The ways out, unless they only show the whole type of a function."""
+    return tuple(way for way in (why.ways() if why else ()) if not way.startswith("the whole type"))
 
 
 def of_one_kind(expected, actual):

@@ -122,16 +122,15 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
         return taken_apart(a)
     if is_option(e) and (phrase(a) or a in NUMBERS or type(a) is ty.Arr):
         return ("what is there is an option as  Some e",)
+    if e == ty.BOOL and (phrase(a) or a in NUMBERS):
+        return ("a condition is true or false:  x <> 0",)
     if type(a) is ty.Fn and type(e) is not ty.Fn and (type(e) is not Meta or phrase(e)):
         return unapplied(span)
     if type(a) is ty.Fn and type(e) is ty.Fn and (many := parameters(e)) != parameters(a):
         names = " ".join("xyzuvw"[:many])
         return (f"a function of {many} argument{'s' * (many > 1)} is wanted:  fun {names} -> ...",) if many <= 6 else ()
-    if a == ty.STRING and (phrase(e) or e in NUMBERS):
-        is_text = span is not None and re.match(r'\$?"\s*[^-+.\d\s]', span.text)  # no number was meant
-        return () if is_text else (number_of_string(e in NUMBERS and e.name in ty.INTS),)
     if ty.STRING in (a, e) and (phrase(a) or phrase(e) or {a, e} & NUMBERS):
-        return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
+        return of_string(a, e, span)
     (of, one), (wanted, other) = dimensions(a), dimensions(e)
     one, other = prune(one), prune(other)  # asked first whether they are names: large types take long to hash
     if len(of) == len(wanted) and isinstance(one, ty.Con) and isinstance(other, ty.Con) and {one, other} <= NUMBERS:
@@ -140,6 +139,14 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
         return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
     return ("a list is written with semicolons, also one of one element:  [e;]",) if has_array_for_list(a, e) else ()
+
+
+def of_string(a, e, span: Span | None) -> tuple[str, ...]:
+    """Helps for a string where a number is wanted, and the reverse."""
+    if a != ty.STRING:
+        return ('`show` makes a string of any value; $"{x:.2f}" puts one into a text',)
+    is_text = span is not None and re.match(r'\$?"\s*[^-+.\d\s]', span.text)  # no number was meant
+    return () if is_text else (number_of_string(e in NUMBERS and e.name in ty.INTS),)
 
 
 def has_array_for_list(actual, expected) -> bool:
@@ -205,6 +212,12 @@ def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...
         return (f"rows are made by  fill {outer} (zeros {inner}) , or of the elements of an array by  reshape",)
     said = any(label.text in ANNOTATED for label in labels)
     return (f"its type is  {shown} : annotate that",) if said and "?" not in shown and "-" in shown else ()
+
+
+def otherwise_annotated(actual, shown: str, wanted: str, labels: tuple[Label, ...]) -> tuple[str, ...]:
+    """A help for a value of another type than its annotation, which no conversion mends."""
+    said = any(label.text in ANNOTATED for label in labels) and not phrase(actual) and not re.search("['?]", shown)
+    return (f"its type is  {shown} : annotate that, or write a value of the type  {wanted}",) if said else ()
 
 
 def by_rows(span: Span, why: Why, ranks: tuple[int, int]) -> tuple[str, ...]:
@@ -288,4 +301,4 @@ def as_argument(text: str) -> str:
     rest = text
     while (shorter := INNERMOST.sub("#", rest)) != rest:
         rest = shorter
-    return text if re.fullmatch(r"#|[\w.]+", rest) else f"({text})"
+    return text if re.fullmatch(r"#|[\w.']+", rest) else f"({text})"

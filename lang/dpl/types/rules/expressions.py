@@ -251,7 +251,7 @@ def logic(cx: Context, e: tree.Logic, expected) -> term.Term:
 
 @rule(tree.If)
 def conditional(cx: Context, e: tree.If, expected) -> term.Term:
-    cond = cx.check(e.cond, ty.BOOL, Why("the condition of `if`", help="a condition is true or false:  x <> 0"))
+    cond = cx.check(e.cond, ty.BOOL, Why("the condition of `if`"))
     if e.else_ is None:
         then = cx.check(e.then, ty.UNIT, Why("an `if` without `else`", help="say what it is otherwise:  else ..."))
         return term.If(e.span, ty.UNIT, cond, then, term.Tuple(e.span, ty.UNIT, ()))

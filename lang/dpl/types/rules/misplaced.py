@@ -13,7 +13,7 @@ from dpl.syntax import tree
 from dpl.syntax.foreign import OPERATORS, WORDS
 from dpl.syntax.formatter.shape import spine
 from dpl.types.messages.axes import along, named_axis
-from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, taken_apart
+from dpl.types.messages.parts import FORGOTTEN_DO, as_argument, at_the_margin, taken_apart
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.solve.constraints import NUMERIC
 from dpl.types.solve.meta import Meta, Type, prune
@@ -58,8 +58,9 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return shaped
     if len(args) == 1 and type(wanted) is ty.Arr and (numbered := of_axis(name, value)):
         return numbered
-    if together := of_tuple(args, i, wanted, rest, name, len(arrows) > 1 and len(arrows) >= len(args)):
-        return together
+    is_full = len(arrows) > 1 and len(arrows) >= len(args)
+    if known := of_sibling(cx, name, args) or of_tuple(args, i, wanted, rest, name, is_full):
+        return known
     after = args[i + 1].value if i + 1 < len(args) else None
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
@@ -71,7 +72,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     order = exchanged(name, given, kinds, [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
-    return order or ("" if {given[i], kind_of(wanted)} <= {"Arr", "list"} else of_library(cx, name, 2))
+    either = {given[i], kind_of(wanted)} <= {"Arr", "list"}
+    return order or usual_of(cx, wanted) or ("" if either else of_library(cx, name, 2))
 
 
 def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> str:
@@ -82,7 +84,7 @@ def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> st
     if name == "reshape" and isinstance(value, tree.Lit | term.Lit):
         return reshaped("xs", ("2", "3"))
     if name == "range" and isinstance(value, tree.Tuple):
-        return counted([written(item) for item in value.items])
+        return counted([operand(item) for item in value.items])
     if name in COLUMNS and i == 1:
         return 'a table with names and texts:  Data.read_table "data.csv" ","'
     if name == ":=" and i == 0:
@@ -99,7 +101,7 @@ def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str, fits:
     value = args[i].value
     last = i == len(args) - 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
     if isinstance(value, tree.Tuple | term.Tuple) and last:
-        apart = [written(item) for item in (*(arg.value for arg in args[:i]), *value.items)]
+        apart = [operand(item) for item in (*(arg.value for arg in args[:i]), *value.items)]
         return f"arguments stand one after the other:  {name} {' '.join(apart)}"
     if type(wanted) is ty.Tup and fits and isinstance(value, tree.Lit | term.Lit):
         return f"one for each:  {name} ({', '.join([written(value)] * len(wanted.items))}) ..."
@@ -126,6 +128,25 @@ def of_library(cx: Context, name: str, least: int) -> str:
     return f"the whole type:  {name} : {show_scheme(found.scheme)}"
 
 
+def of_sibling(cx: Context, name: str, args: list[Arg]) -> str:
+    """A help for `Stats.corr xs ys`: a function of the module with a longer name, `correlation`, takes so many."""
+    module, _, plain = name.rpartition(".")
+    values = cx.modules[module].values if module in cx.modules else {}
+    own = values.get(plain)
+    if not isinstance(own, Value | Primitive) or len(kinds_wanted(own.scheme.ty)) >= len(args):
+        return ""
+    longer = [f for f in values if f.startswith(plain) and f != plain]
+    found = [f for f in longer if takes(values[f], [kind_given(cx, arg.value) for arg in args])]
+    texts = " ".join(written(arg.value) for arg in args)
+    return f"of {len(args)} arguments:  {module}.{min(found)} {texts}" if found else ""
+
+
+def takes(entry: object, given: list[str]) -> bool:
+    """Whether a function takes just these arguments, as far as can be seen."""
+    wanted = kinds_wanted(entry.scheme.ty) if isinstance(entry, Value | Primitive) else []
+    return len(wanted) == len(given) and all(not g or not w or g == w or fits(g, w) for g, w in zip(given, wanted))
+
+
 def of_module_type(cx: Context, name: str, args: list[Arg], i: int, wanted: Type) -> str:
     """A help for an argument whose type a module declares and has values of (`Optim.usual`), and for `Optim.minimize
     Optim.lbfgs`: a method that takes the steps by itself."""
@@ -137,9 +158,15 @@ def of_module_type(cx: Context, name: str, args: list[Arg], i: int, wanted: Type
         t = result_of(cx, head.name, 0)
         is_whole = type(t) is ty.Fn and kind_of(t.arg) == "Optim.goal"
         return f"it takes the steps by itself:  {head.name} Optim.usual f start" if is_whole else ""
+    return usual_of(cx, wanted) if kind_given(cx, head) in (NUMBER, "Tup") else ""
+
+
+def usual_of(cx: Context, wanted: Type) -> str:
+    """A help that names a value of a type that a module declares, or what makes one."""
+    if not isinstance(wanted, ty.Con):
+        return ""
     module, _, _ = wanted.name.rpartition(".")
-    is_plain = module in cx.modules and kind_given(cx, head) in (NUMBER, "Tup")
-    values = cx.modules[module].values.items() if is_plain else ()
+    values = cx.modules[module].values.items() if module in cx.modules else ()
     usual = [f"{module}.{p}" for p, v in values if isinstance(v, Value) and kind_of(v.scheme.ty) == wanted.name]
     makers = [p for p, v in values if isinstance(v, Value) and kind_of(outcome(v.scheme.ty)) == wanted.name]
     if makers and not usual:
@@ -183,9 +210,9 @@ def of_data(cx: Context, name: str, value: tree.Expr | term.Term, kind: str, wan
 
 def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:
     """A help for `zeros (2, 3)`, `fill [2, 3] x` and `reshape (2, 3) xs`, as other systems write shapes."""
-    sizes = [written(item) for item in items]
     if name == "reshape":
-        return reshaped("xs", sizes)
+        return reshaped("xs", [written(item) for item in items])
+    sizes = [operand(item) for item in items]
     if name not in ("zeros", "ones", "fill") or not sizes:
         return ""
     row = " ".join([name, sizes.pop(), *(written(arg.value) for arg in args[1:2])])
@@ -200,7 +227,7 @@ def reshaped(xs: str, sizes: Sequence[str]) -> str:
 
 def drawn(name: str, key: tree.Expr | term.Term, sizes: Sequence[str]) -> str:
     """A help for `Random.normal key 2 3` and `Random.normal key (2, 3)`."""
-    return reshaped(f"({name} {written(key)} ({' * '.join(sizes)}))", sizes)
+    return reshaped(f"({name} {written(key)} ({' * '.join(map(as_argument, sizes))}))", sizes)
 
 
 def counted(bounds: Sequence[str]) -> str:
@@ -218,7 +245,7 @@ def of_axis(name: str, value: tree.Expr | term.Term) -> str:
         return ""
     if not isinstance(items[1], tree.Lit | term.Lit) or type(items[1].value) is not int:
         return ""
-    return along(name, written(items[0]), items[1].value)
+    return along(name, operand(items[0]), items[1].value)
 
 
 def unchanging(value: tree.Expr | term.Term) -> str:
@@ -313,6 +340,11 @@ def written(e: tree.Expr | term.Term) -> str:
     return text if len(text) <= 30 and "\n" not in text and not text.startswith("-") else "..."
 
 
+def operand(e: tree.Expr | term.Term) -> str:
+    """The source text of an expression, as it is written after a function or an operator."""
+    return as_argument(written(e))
+
+
 def on_next_line(value: tree.Expr | term.Term) -> tuple[str, ...]:
     """Helps for a line that was taken for an argument of the line before."""
     span = value.span
@@ -388,7 +420,7 @@ def hiding(cx: Context, name: str) -> tuple[tuple[str, ...], tuple[Label, ...]]:
 def superfluous(cx: Context, args: list[Arg], name: str, given: int) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
     """Helps and edits for a function with one argument too many."""
     extra, last = args[given].value, args[given - 1].value
-    if known := of_known_function(args, name, extra):
+    if known := of_known_function(args, name, extra) or of_sibling(cx, name, args):
         return (known,), ()
     gap = Span(last.span.source, last.span.end, extra.span.start)
     if isinstance(extra, tree.ArrayLit) and isinstance(last, tree.Lit) and isinstance(last.value, str):
