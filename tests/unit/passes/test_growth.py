@@ -186,20 +186,31 @@ def test_deep_branches_run_in_both_engines(dpl, tmp_path, name: str, n: int) -> 
 
 
 EACH = "do List.iter (fun x -> print (f x)) [0; 3; 4; 6; 9; 40]\n"
-ARMS = "({i}, y) when y > {i} -> y * {i} | (a, {i}) when a < 5 -> a"  # tests now one part, now the other
+PARTS: dict[str, Callable[[int], str]] = {  # tests now one part, now the other
+    "arms": lambda n: " | ".join(f"({i}, y) when y > {i} -> y * {i} | (a, {i}) when a < 5 -> a" for i in range(n)),
+    "alternatives": lambda n:
+        f"{' | '.join(f'({i}, y) | (y, {i})' for i in range(n))} -> y * y * y + y * y + y * x",
+    "alternatives with a guard": lambda n:
+        f"{' | '.join(f'({i}, y) | (y, {i})' for i in range(n))} when y > 3 -> (loop s = y for i < 2 do"
+        " s * x + (match (s, i) with (0, z) | (z, 1) when z > y -> z | _ -> y))",
+}  # fmt: skip
 
 
-def test_arms_that_test_parts_in_turns_are_lowered_to_code_of_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", PARTS)
+def test_rows_that_test_parts_in_turns_are_lowered_to_code_of_their_number(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In one tree, each leaf of the first part would have all tests of the second."""
 
     def program(n: int) -> str:
-        arms = " | ".join(ARMS.format(i=i) for i in range(n))
-        return f"let f x = match (x, 9 - x) with {arms} | _ -> 77\n{EACH}"
+        return f"let f x = match (x, 9 - x) with {PARTS[name](n)} | _ -> 77\n{EACH}"
 
     small, large = (size(compiled("lower", program(n))) for n in (40, 80))
     assert large < 2.3 * small, {name: (small[name], large[name]) for name in QUIET}
+    expected = interp.run(compiled("lower", program(6)))
+    assert name != "arms" or expected.split() == ["0", "18", "20", "77", "77", "77"]
     monkeypatch.setattr(decision_trees, "LEAVES", (2, 0))
-    assert interp.run(compiled("lower", program(6))).split() == ["0", "18", "20", "77", "77", "77"]
+    assert interp.run(compiled("lower", program(6))) == expected
 
 
 def test_arms_that_test_three_parts_are_checked_in_steps_by_pairs_of_them() -> None:

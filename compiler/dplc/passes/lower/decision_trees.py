@@ -8,9 +8,10 @@ The tree is grown on *paths* into the value first: a path is a tuple of steps, a
 `("of", tag)` for a constructor's argument, `("at", i)` for an array's element.  An arm that several leaves reach
 becomes a function unless it is tiny.  No part of the value is tested twice on the way to a leaf.
 
-A tree can be far larger than its match: of arms that test now one part and now another, each leaf of the one has all
-tests of the other.  Then the later half of the arms is a match of its own, an arm for all that the first half leaves
-over (the mixture rule of Wadler 1987), which tests parts again.
+A tree can be far larger than its match: of rows that test now one part and now another, each leaf of the one has all
+tests of the other.  Then the later half of the rows has a tree of its own, an arm for all that the first half leaves
+over (the mixture rule of Wadler 1987), which tests parts again.  An or-pattern is several rows, so both trees can reach
+one arm.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from dplc.passes.lower.dissect import payloads_of
 
 ASIDE = ("span", "ty", "inst", "pattern")  # fields that hold no terms
 TINY = 12  # terms; larger arms are not duplicated
-LEAVES = 64, 8  # of a tree at most, and as many more for each arm
+LEAVES = 64, 8  # of a tree at most, and as many more for each row
 Path = tuple
 
 
@@ -76,13 +77,33 @@ class Grower:
 
     def __init__(self, datas: Datas, arms: tuple[c.Arm, ...]) -> None:
         self.datas = datas
-        self.arms = arms
+        self.arms = list(arms)
         self.uses = [0] * len(arms)
-        self.room = LEAVES[0] + LEAVES[1] * len(arms)
+        self.rests: dict[int, Tree] = {}  # by the arm that stands for the rows of the tree
+        self.room = 0
+        self.divisible = True
 
-    def tree(self) -> Tree:
-        """Raises TooLarge."""
-        return self.grow(self.rows())
+    def tree(self, rows: list[Row]) -> Tree:
+        used = list(self.uses)
+        self.room = LEAVES[0] + LEAVES[1] * len(rows)
+        self.divisible = len(rows) > 2  # a row and the others are not less
+        try:
+            return self.grow(rows)
+        except TooLarge:
+            self.uses = used
+        half = len(rows) // 2
+        return self.tree([*rows[:half], self.rest(rows[half:])])
+
+    def rest(self, rows: list[Row]) -> Row:
+        """A row for all that is left over: its arm is a match with the arms of `rows`, which have their own tree."""
+        number = len(self.arms)
+        name = f"match.{number}"  # no variable of a program; the value is read where it is bound
+        arms = tuple([self.arms[i] for i in dict.fromkeys(row.arm for row in rows)])
+        span, ty, of = arms[0].span, arms[0].body.ty, arms[0].pattern.ty
+        self.arms.append(c.Arm(span, c.PVar(of, name), None, c.Match(span, ty, c.Var(span, of, name), arms)))
+        self.uses.append(0)
+        self.rests[number] = self.tree(rows)
+        return Row({}, {name: ()}, number)
 
     def rows(self) -> list[Row]:
         return [row for i, arm in enumerate(self.arms) for row in self.spread(Row({}, {}, i), (), arm.pattern)]
@@ -118,7 +139,7 @@ class Grower:
         if not first.tests:
             self.uses[first.arm] += 1
             self.room -= 1
-            if self.room < 0 and len(self.arms) > 2:  # an arm and the others are not less
+            if self.room < 0 and self.divisible:
                 raise TooLarge
             guarded = self.arms[first.arm].guard is not None
             return Leaf(first, self.grow(rows[1:]) if guarded else None)
@@ -182,30 +203,23 @@ def opened(datas: Datas, ty: t.Ty, arg: c.Pattern) -> c.Pattern:
 def lower_match(body: Body, value: Value, arms: tuple[c.Arm, ...], ty: f.Type, whole: bool) -> Value:
     """The value of the arm that matches.  `ty` is the type of all."""
     grower = Grower(body.up.datas, arms)
-    try:
-        tree = grower.tree()
-    except TooLarge:
-        return lower_match(body, value, in_halves(arms), ty, whole)
-    return Emitter(body, arms, grower.uses, ty, whole).emit(tree, {(): value})
-
-
-def in_halves(arms: tuple[c.Arm, ...]) -> tuple[c.Arm, ...]:
-    """The first half of the arms, and one with a match for the others."""
-    name = f"match.{len(arms)}"  # no variable of a program; the value is read where it is bound
-    first, others = arms[: len(arms) // 2], arms[len(arms) // 2 :]
-    span, ty, of = others[0].span, others[0].body.ty, others[0].pattern.ty
-    return *first, c.Arm(span, c.PVar(of, name), None, c.Match(span, ty, c.Var(span, of, name), others))
+    tree = grower.tree(grower.rows())
+    return Emitter(body, grower, {}, ty, whole).emit(tree, {(): value})
 
 
 class Emitter:
-    def __init__(self, body: Body, arms: tuple[c.Arm, ...], uses: list[int], ty: f.Type, whole: bool) -> None:
+    """Trees -> flat, in one body.  `outlined` are the arms that are functions, with the names of their parameters."""
+
+    def __init__(
+        self, body: Body, grower: Grower, outlined: dict[int, tuple[str, list[str]]], ty: f.Type, whole: bool
+    ) -> None:
         self.body = body
         self.b = body.b
-        self.arms = arms
-        self.uses = uses
+        self.grower = grower
+        self.arms = grower.arms
+        self.outlined = outlined
         self.ty = ty
         self.whole = whole
-        self.outlined: dict[int, tuple[str, list[str]]] = {}
 
     def at(self, path: Path, values: dict[Path, Value]) -> Value:
         found = values.get(path)
@@ -306,18 +320,25 @@ class Emitter:
 
     def arm(self, row: Row) -> Value:
         arm = self.arms[row.arm]
-        if self.uses[row.arm] == 1 or size(arm.body, TINY) < TINY:
-            return self.body.term(arm.body, self.whole)
+        tiny = row.arm not in self.grower.rests and size(arm.body, TINY) < TINY  # few arms can have a large tree
+        if tiny or self.grower.uses[row.arm] == 1:
+            return self.inline(row.arm)
         if row.arm not in self.outlined:
-            self.outlined[row.arm] = self.outline(arm.body)
+            self.outlined[row.arm] = self.outline(row.arm)
         name, params = self.outlined[row.arm]
         args = [self.b.atom(self.body.env[p]) for p in params]
         called = self.b.call(name, args, self.ty, arm.span)
         return called if self.whole else self.b.explode(called)
 
-    def outline(self, e: c.Term) -> tuple[str, list[str]]:
+    def inline(self, number: int) -> Value:
+        body, rest = self.arms[number].body, self.grower.rests.get(number)
+        if isinstance(body, c.Match) and rest is not None:
+            return self.emit(rest, {(): self.body.term(body.scrutinee)})
+        return self.body.term(body, self.whole)
+
+    def outline(self, number: int) -> tuple[str, list[str]]:
         """An arm as a function of its free variables: the function's name and the names of its parameters."""
-        up, env = self.body.up, self.body.env
+        e, up, env = self.arms[number].body, self.body.up, self.body.env
         params: dict[str, None] = {}
         inside = bound(e)
         for name in variables(e):
@@ -332,7 +353,8 @@ class Emitter:
             inner = Body(up, self.body.scope)
             vars_ = tuple([inner.b.var(p, ty) for p, ty in zip(params, types, strict=True)])
             inner.env = {p: inner.b.explode(v) for p, v in zip(params, vars_, strict=True)}
-            up.finish(fn, vars_, inner, inner.whole(e))
+            value = Emitter(inner, self.grower, self.outlined, self.ty, True).inline(number)
+            up.finish(fn, vars_, inner, inner.b.atom(value))
 
         up.todo.append(lower)
         return fn, list(params)
