@@ -23,11 +23,12 @@ Place = tuple[int, int]  # where a part begins and ends
 
 
 class Parts:
-    """Packed values, side by side in one buffer.  A pickle has none of it: the library's file has it behind the pickle,
-    and is mapped, not read.  A smaller file has its checksum sooner; few values are unpacked."""
+    """Packed values, side by side in one buffer.  The library's own pickle has none of it: its file has it behind the
+    pickle, and is mapped, not read.  A smaller file has its checksum sooner; few values are unpacked.  The pickle of a
+    program, which another process runs, has all of it."""
 
-    def __init__(self) -> None:
-        self.buffer: bytearray | memoryview = bytearray()
+    def __init__(self, buffer: bytes | None = None) -> None:
+        self.buffer: bytes | bytearray | memoryview = bytearray() if buffer is None else buffer
 
     def add(self, value: object) -> Place:
         assert isinstance(self.buffer, bytearray)
@@ -39,16 +40,17 @@ class Parts:
         return pickled.loads(zlib.decompress(self.buffer[slice(*place)]))
 
     def __reduce__(self) -> tuple:
-        return Parts, ()
+        is_new = isinstance(self.buffer, bytearray)
+        return Parts, () if is_new else (bytes(self.buffer),)
 
 
 class Lazy(MutableMapping):
     """A mapping whose values stay packed until their first use."""
 
-    def __init__(self, parts: Parts, packed: dict[str, Place]) -> None:
+    def __init__(self, parts: Parts, packed: dict[str, Place], ready: dict | None = None) -> None:
         self.parts = parts
         self.packed = packed
-        self.ready: dict = {}
+        self.ready = ready or {}
 
     def __getitem__(self, name: str):
         if name not in self.ready:
@@ -75,8 +77,7 @@ class Lazy(MutableMapping):
         return len(self.packed.keys() | self.ready.keys())
 
     def __reduce__(self) -> tuple:
-        assert not self.ready  # only the library is packed, where it is made
-        return Lazy, (self.parts, self.packed)
+        return Lazy, (self.parts, self.packed, self.ready)
 
 
 @record

@@ -211,7 +211,8 @@ def local_binding(cx: Context, b: tree.Binding) -> tuple[term.Term, Scheme]:
     name = simple_name(b)
     with cx.deeper() as mark:
         value = right_side(cx, b, name or "")
-    if name is not None and generalisable(cx, value):
+    runs = name == "_" and not is_value(value)  # what was generalised runs when it is used, and this is not
+    if name is not None and not runs and generalisable(cx, value):
         return value, counted(cx, close(cx, [value.ty], mark, type(prune(value.ty)) is ty.Fn)[0], value)
     cx.solver.lower(value.ty, cx.solver.level)
     settle_outer(cx, mark)
