@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from dplc.ad.builder import Builder
 from dplc.ad.rules import bulk
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, Zeros
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, Zeros, absence, all_certain, by_sign
 from dplc.flat import term as f
 
 Products = Iterator[tuple[int, int, Part]]
@@ -18,19 +18,21 @@ Products = Iterator[tuple[int, int, Part]]
 
 def products(b: Builder, jacobian: f.Atom, cts: Sequence[Part | None], zeros: Sequence[Zeros]) -> Products:
     """The contributions of the cotangents of results.  `zeros` says of each argument whether its slopes may be symbolic
-    zeros.  These are not told from numbers that are 0.0: only where a product is NaN does it matter."""
+    zeros."""
     for row, ct in enumerate(cts):
         for k, known in enumerate(zeros):
             if ct is not None:
-                slope = Part(b.get(jacobian, row * len(zeros) + k), known)
+                slope = by_sign(b, b.get(jacobian, row * len(zeros) + k), known)
                 yield row, k, product(b, ct, slope)
 
 
 def product(b: Builder, ct: Part, slope: Part) -> Part:
+    """A cotangent times a slope.  It is a symbolic zero where one of them is."""
     made: f.Atom = b.op("mul", ct.atom, slope.atom)
-    for part in (ct, slope):
-        if part.has_zeros:
-            made = bulk.masked(b, part, made)
-    if slope.has_zeros:
-        return Part(made, MAYBE_ZERO)
-    return ct.alike(made, MAYBE_ZERO) if ct.has_zeros else Part(made, NO_ZEROS)
+    having = [part for part in (ct, slope) if part.has_zeros]
+    for part in having:
+        made = bulk.masked(b, part, made)
+    if len(having) < 2:
+        return having[0].alike(made, MAYBE_ZERO) if having else Part(made, NO_ZEROS)
+    absent = b.op("or", absence(b, ct), absence(b, slope)) if ct.exact else None
+    return Part(made, MAYBE_ZERO, absent, certain=all_certain(having))

@@ -8,6 +8,8 @@
                                            fn f.bwd((j), cy, cx) -> (f64)
                                              return cx + cy * j
 
+An infinite cotangent is multiplied with the sum of the slopes of several paths; of these, one may be 0.0.
+
 Else reverse mode keeps a record for each call of a tree of calls, until the last one has returned.  Here each call is
 reversed as soon as its value is known, and what it kept is gone.  That costs a product for each number that varies and
 each result, so these have to be few.
@@ -44,6 +46,8 @@ def serves(d: Derivatives, fn: f.Fn, active: Sequence[int], wanted: Sequence[tup
     ins, outs = leaves(d, fn)
     numbers = [*(ins[i] for i in active), *(outs[i] for i, _ in wanted)]
     if len(active) * len(wanted) > MOST or len(wanted) > SWEEPS or not all(map(f.is_float, numbers)):
+        return False
+    if len(set(numbers)) > 1:  # a slope has one format, and what is multiplied with it
         return False
     return fn.name in callees(d.body(fn.name).body) and d.program.rules.keys().isdisjoint(reached(d, fn.name))
 
