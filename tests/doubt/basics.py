@@ -28,6 +28,15 @@ def taken_apart(h: Hole) -> str:
     return match(h, w.one(*found) if found and not w.often(40) else w.any_type())
 
 
+@rule(1, ANY)
+def alternatives(h: Hole) -> str:
+    """An or-pattern that tests now one part of a pair and now the other, perhaps so often that its tree is divided."""
+    w, y = h.writer, h.named("y", INT)
+    tests = " | ".join(f"({i}, {y[0]}) | ({y[0]}, {i})" for i in range(w.one(1, 2, 12)))
+    guard = f" when {h(BOOL, y)}" if h.often(70) else ""
+    return f"match ({h(INT)}, {h(INT)}) with {tests}{guard} -> {h(h.ty, y)} | _ -> {h()}"
+
+
 def match(h: Hole, ty: Ty) -> str:
     """A value of type `ty`, in parts."""
     w, value = h.writer, h(ty)

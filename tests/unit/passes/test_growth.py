@@ -186,6 +186,7 @@ def test_deep_branches_run_in_both_engines(dpl, tmp_path, name: str, n: int) -> 
 
 
 EACH = "do List.iter (fun x -> print (f x)) [0; 3; 4; 6; 9; 40]\n"
+GUARDED = (" | ", "({i}, y)"), (" && ", "y * {i} <> x + {i}")
 PARTS: dict[str, Callable[[int], str]] = {  # tests now one part, now the other
     "arms": lambda n: " | ".join(f"({i}, y) when y > {i} -> y * {i} | (a, {i}) when a < 5 -> a" for i in range(n)),
     "alternatives": lambda n:
@@ -211,6 +212,15 @@ def test_rows_that_test_parts_in_turns_are_lowered_to_code_of_their_number(
     assert name != "arms" or expected.split() == ["0", "18", "20", "77", "77", "77"]
     monkeypatch.setattr(decision_trees, "LEAVES", (2, 0))
     assert interp.run(compiled("lower", program(6))) == expected
+
+
+def test_a_guard_of_many_alternatives_is_lowered_once() -> None:
+    def program(n: int) -> str:
+        tests, guard = (between.join(text.format(i=i) for i in range(n)) for between, text in GUARDED)
+        return f"let f x = match (x, 9 - x) with {tests} when {guard} -> y | _ -> 77\n{EACH}"
+
+    small, large = (size(compiled("lower", program(n))) for n in (20, 40))
+    assert large < 2.3 * small, {name: (small[name], large[name]) for name in QUIET}
 
 
 def test_arms_that_test_three_parts_are_checked_in_steps_by_pairs_of_them() -> None:

@@ -6,7 +6,7 @@
 
 The tree is grown on *paths* into the value first: a path is a tuple of steps, an int for a tuple's component,
 `("of", tag)` for a constructor's argument, `("at", i)` for an array's element.  An arm that several leaves reach
-becomes a function unless it is tiny.  No part of the value is tested twice on the way to a leaf.
+becomes a function unless it is tiny, and so does its guard.  No part of the value is tested twice on the way to a leaf.
 
 A tree can be far larger than its match: of rows that test now one part and now another, each leaf of the one has all
 tests of the other.  Then the later half of the rows has a tree of its own, an arm for all that the first half leaves
@@ -207,12 +207,15 @@ def lower_match(body: Body, value: Value, arms: tuple[c.Arm, ...], ty: f.Type, w
     return Emitter(body, grower, {}, ty, whole).emit(tree, {(): value})
 
 
-class Emitter:
-    """Trees -> flat, in one body.  `outlined` are the arms that are functions, with the names of their parameters."""
+Outlined = dict[tuple[str, int], tuple[str, list[str]]]
 
-    def __init__(
-        self, body: Body, grower: Grower, outlined: dict[int, tuple[str, list[str]]], ty: f.Type, whole: bool
-    ) -> None:
+
+class Emitter:
+    """Trees -> flat, in one body.
+
+    `outlined` are the parts of arms that are functions, by kind and number, with the names of their parameters."""
+
+    def __init__(self, body: Body, grower: Grower, outlined: Outlined, ty: f.Type, whole: bool) -> None:
         self.body = body
         self.b = body.b
         self.grower = grower
@@ -234,8 +237,8 @@ class Emitter:
                 guard = self.arms[row.arm].guard
                 if guard is None:
                     return self.arm(row)
-                test = self.body.atom(guard)
-                return self.branch(test, lambda: self.arm(row), lambda: self.emit(otherwise, values))
+                test = self.shared("guard", row.arm, guard, lambda emitter: emitter.body.term(guard), f.BOOL)
+                return self.branch(self.b.atom(test), lambda: self.arm(row), lambda: self.emit(otherwise, values))
             case Test(path, "con"):
                 return self.constructors(tree, self.b.atom(self.at(path, values)), values)
             case Test(path, "len"):
@@ -319,15 +322,19 @@ class Emitter:
     # ---- arms -------------------------------------------------------------------------------------------------------
 
     def arm(self, row: Row) -> Value:
-        arm = self.arms[row.arm]
-        tiny = row.arm not in self.grower.rests and size(arm.body, TINY) < TINY  # few arms can have a large tree
-        if tiny or self.grower.uses[row.arm] == 1:
-            return self.inline(row.arm)
-        if row.arm not in self.outlined:
-            self.outlined[row.arm] = self.outline(row.arm)
-        name, params = self.outlined[row.arm]
+        number = row.arm
+        return self.shared("arm", number, self.arms[number].body, lambda emitter: emitter.inline(number), self.ty)
+
+    def shared(self, part: str, number: int, e: c.Term, lower: Callable[[Emitter], Value], ty: f.Type) -> Value:
+        """The value of a part `e` of an arm: a call where several leaves reach the arm and the part is not tiny."""
+        tiny = number not in self.grower.rests and size(e, TINY) < TINY  # few arms can have a large tree
+        if tiny or self.grower.uses[number] == 1:
+            return lower(self)
+        if (part, number) not in self.outlined:
+            self.outlined[part, number] = self.outline(part, e, lower)
+        name, params = self.outlined[part, number]
         args = [self.b.atom(self.body.env[p]) for p in params]
-        called = self.b.call(name, args, self.ty, arm.span)
+        called = self.b.call(name, args, ty, self.arms[number].span)
         return called if self.whole else self.b.explode(called)
 
     def inline(self, number: int) -> Value:
@@ -336,9 +343,9 @@ class Emitter:
             return self.emit(rest, {(): self.body.term(body.scrutinee)})
         return self.body.term(body, self.whole)
 
-    def outline(self, number: int) -> tuple[str, list[str]]:
-        """An arm as a function of its free variables: the function's name and the names of its parameters."""
-        e, up, env = self.arms[number].body, self.body.up, self.body.env
+    def outline(self, part: str, e: c.Term, lower: Callable[[Emitter], Value]) -> tuple[str, list[str]]:
+        """A part as a function of its free variables: the function's name and the names of its parameters."""
+        up, env = self.body.up, self.body.env
         params: dict[str, None] = {}
         inside = bound(e)
         for name in variables(e):
@@ -347,16 +354,16 @@ class Emitter:
             elif name not in inside:
                 params[name] = None
         types = [type_of(env[p]) for p in params]
-        fn = up.name("arm")
+        fn = up.name(part)
 
-        def lower() -> None:
+        def finish() -> None:
             inner = Body(up, self.body.scope)
             vars_ = tuple([inner.b.var(p, ty) for p, ty in zip(params, types, strict=True)])
             inner.env = {p: inner.b.explode(v) for p, v in zip(params, vars_, strict=True)}
-            value = Emitter(inner, self.grower, self.outlined, self.ty, True).inline(number)
+            value = lower(Emitter(inner, self.grower, self.outlined, self.ty, True))
             up.finish(fn, vars_, inner, inner.b.atom(value))
 
-        up.todo.append(lower)
+        up.todo.append(finish)
         return fn, list(params)
 
 
