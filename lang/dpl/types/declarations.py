@@ -73,6 +73,8 @@ class Module:
 
     def warn_of_unused(self) -> None:
         for name, span in self.cx.unused.values():
+            if name.startswith("_"):
+                continue
             helps = (f"a name that may go unused begins with an underscore:  _{name}",)
             is_field = span.source.text[: span.start].rstrip().endswith(("{", ";"))  # maybe: fields keep their names
             edits = (Edit(span, f"_{name}"),) if span.text == name and not is_field else ()

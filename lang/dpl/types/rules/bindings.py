@@ -132,15 +132,26 @@ def block(cx: Context, e: tree.Expr, expected) -> term.Term:
                 case _:
                     break
         body = cx.infer(e, expected)
+        runs = {step[1]: used for step in steps if (used := unused(cx, *step[:4]))}
     for span, name, params, value, pattern in reversed(steps):
         match name:
             case list():
                 body = term.LetRec(span, body.ty, params, tuple(zip(name, value)), body)
             case str() if pattern is None:
-                body = term.Let(span, body.ty, cx.unique("_") if name == "_" else name, params, value, body)
+                body = term.Let(span, body.ty, cx.unique("_"), (), runs[name], body) if name in runs else body
+                params, core = params.params if params else (), cx.unique("_") if name == "_" else name
+                body = term.Let(span, body.ty, core, params, value, body)
             case _:
                 body = term.Match(span, body.ty, value, (term.Arm(pattern[0], pattern[1], None, body),))
     return body
+
+
+def unused(cx: Context, span: Span, name, scheme, value) -> term.Var | None:
+    """A use of a generalised value that has none.  It runs where it is used, so its errors would be lost."""
+    if not isinstance(scheme, Scheme) or not scheme.params or name not in cx.unused or is_value(value):
+        return None
+    t, inst = cx.instance(scheme, span)
+    return term.Var(span, t, name, inst)
 
 
 def compares(e: tree.Expr) -> str:
@@ -190,11 +201,11 @@ def _bind(cx: Context, b: tree.Binding, value: term.Term, scheme: Scheme):
             cx.loud.add(core)
         if name != "_":
             cx.bind(name, Value(core, scheme, b.span, size=size))
-            cx.watch(name, core, b.pattern.span)
+        cx.watch(name, core, b.pattern.span)
         cx.remember_local(core, b)
         if not scheme.params:
             learn(cx, term.Var(b.span, value.ty, core), value.ty)
-        return b.span, core, scheme.params, value, None
+        return b.span, core, scheme, value, None
     pattern = bind_pattern(cx, b.pattern, value.ty, watched=True)
     return b.span, "", (), value, (b.pattern.span, pattern)
 
@@ -211,8 +222,7 @@ def local_binding(cx: Context, b: tree.Binding) -> tuple[term.Term, Scheme]:
     name = simple_name(b)
     with cx.deeper() as mark:
         value = right_side(cx, b, name or "")
-    runs = name == "_" and not is_value(value)  # what was generalised runs when it is used, and this is not
-    if name is not None and not runs and generalisable(cx, value):
+    if name is not None and generalisable(cx, value):
         return value, counted(cx, close(cx, [value.ty], mark, type(prune(value.ty)) is ty.Fn)[0], value)
     cx.solver.lower(value.ty, cx.solver.level)
     settle_outer(cx, mark)
@@ -312,12 +322,8 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
             for b, core, t in zip(bindings, cores, types):
                 name = simple_name(b)
                 if name is None or not (b.params or isinstance(b.body, tree.Fun)):
-                    raise cx.fail(
-                        "E0212",
-                        "`let rec` defines functions only",
-                        b.span,
-                        helps=("give it a parameter, or leave out `rec`",),
-                    )
+                    helps = ("give it a parameter, or leave out `rec`",)
+                    raise cx.fail("E0212", "`let rec` defines functions only", b.span, helps=helps)
                 if name in names:
                     raise cx.fail("E0208", f"`{name}` is defined twice in this group", b.span)
                 names.append(name)

@@ -211,9 +211,8 @@ class Scope(ABC):
         return isinstance(self._found("values", name), Value)
 
     def watch(self, name: str, core: str, span: Span) -> None:
-        """Warns later if this local name is never used."""
-        if not name.startswith("_"):
-            self.unused[core] = name, span
+        """Warns later if this local name is never used, unless it says that it may be."""
+        self.unused[core] = name, span
 
     def _resolve(self, kind: str, name: str) -> Any:
         found = self._found(kind, name)
