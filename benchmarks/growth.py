@@ -155,6 +155,8 @@ KINDS: dict[str, tuple[Sequence[int], Callable[[int], str | dict[str, str]]]] = 
         f" | _ -> 0\n{SOME_CALLS}"),
     "alternatives on two parts in turns": ((50, 100, 200), lambda n:
         f"let f x = match (x, x + 1) with {each(n, '(#, y) | (y, #)', ' | ')} when y > 3 -> y | _ -> 0\n{SOME_CALLS}"),
+    "alternatives beside each other": ((10, 20, 40), lambda n:
+        f"let f x = match ({each(n, 'x - #', ', ')}) with ({each(n, '(# | 3)', ', ')}) -> x | _ -> 0\n{SOME_CALLS}"),
     "arms on three parts": ((20, 40, 80), lambda n:
         f"let f x = match (x, x + 1, x + 2) with"
         f" {each(n, '(#, _, _) -> x | (_, #, b) -> b | (a, _, #) -> a', ' | ')} | _ -> 0\n{SOME_CALLS}"),

@@ -33,6 +33,9 @@ def alternatives(h: Hole) -> str:
     """An or-pattern that tests now one part of a pair and now the other, perhaps so often that its tree is divided."""
     w, y = h.writer, h.named("y", INT)
     tests = " | ".join(f"({i}, {y[0]}) | ({y[0]}, {i})" for i in range(w.one(1, 2, 12)))
+    if h.often(25):  # beside each other: all pairs of them, or a test for each
+        nine = " | ".join(map(str, range(9)))
+        tests = f"(({nine}), ({nine}) as {y[0]}) | (0 | 9, {y[0]})"
     guard = f" when {h(BOOL, y)}" if h.often(70) else ""
     return f"match ({h(INT)}, {h(INT)}) with {tests}{guard} -> {h(h.ty, y)} | _ -> {h()}"
 

@@ -214,6 +214,20 @@ def test_rows_that_test_parts_in_turns_are_lowered_to_code_of_their_number(
     assert interp.run(compiled("lower", program(6))) == expected
 
 
+def test_alternatives_beside_each_other_are_lowered_to_code_of_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not to rows for all that they can be together."""
+
+    def program(n: int) -> str:
+        parts, tests = (", ".join(text.format(i=i) for i in range(n)) for text in ("x - {i}", "({i} | 3 | 4 | 6 | 9)"))
+        return f"let f x = match ({parts}) with ({tests}) when x > 3 -> x | ({tests}) -> 1 | _ -> 77\n{EACH}"
+
+    small, large = (size(compiled("lower", program(n))) for n in (10, 20))
+    assert large < 2.3 * small, {name: (small[name], large[name]) for name in QUIET}
+    expected = interp.run(compiled("lower", program(2)))
+    monkeypatch.setattr(decision_trees, "ROWS", 1)
+    assert interp.run(compiled("lower", program(2))) == expected
+
+
 def test_a_guard_of_many_alternatives_is_lowered_once() -> None:
     def program(n: int) -> str:
         tests, guard = (between.join(text.format(i=i) for i in range(n)) for between, text in GUARDED)

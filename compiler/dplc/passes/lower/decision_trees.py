@@ -11,17 +11,19 @@ becomes a function unless it is tiny, and so does its guard.  No part of the val
 A tree can be far larger than its match: of rows that test now one part and now another, each leaf of the one has all
 tests of the other.  Then the later half of the rows has a tree of its own, an arm for all that the first half leaves
 over (the mixture rule of Wadler 1987), which tests parts again.  An or-pattern is several rows, so both trees can reach
-one arm.
+one arm.  Or-patterns beside each other are as many rows as their product; where these are many, those that bind
+nothing are tested as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from math import prod
 from typing import Any
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.names import bound
+from dpl.core.names import bound, names_of
 from dpl.diagnostics import Bug
 from dpl.node import node
 
@@ -35,6 +37,7 @@ from dplc.passes.lower.dissect import payloads_of
 ASIDE = ("span", "ty", "inst", "pattern")  # fields that hold no terms
 TINY = 12  # terms; larger arms are not duplicated
 LEAVES = 64, 8  # of a tree at most, and as many more for each row
+ROWS = 64  # of an arm at most, unless its or-patterns are not beside each other
 Path = tuple
 
 
@@ -65,7 +68,17 @@ class Test:
     default: Tree | None
 
 
-Tree = Leaf | Test | None
+@node
+class Whole:
+    """A test of the value at `path` against an or-pattern that binds nothing."""
+
+    path: Path
+    pattern: c.POr
+    passed: Tree
+    failed: Tree
+
+
+Tree = Leaf | Test | Whole | None
 
 
 class TooLarge(Exception):
@@ -80,6 +93,7 @@ class Grower:
         self.arms = list(arms)
         self.uses = [0] * len(arms)
         self.rests: dict[int, Tree] = {}  # by the arm that stands for the rows of the tree
+        self.wide = [rows_of(arm.pattern) > max(ROWS, rows_of(arm.pattern, sum)) for arm in arms]
         self.room = 0
         self.divisible = True
 
@@ -119,7 +133,7 @@ class Grower:
                 return self.spread(Row(row.tests, {**row.binds, name: path}, row.arm), path, inner)
             case c.PTuple(_, items):
                 return self.spread_all(row, [((*path, i), item) for i, item in enumerate(items)])
-            case c.POr(_, left, right):
+            case c.POr(_, left, right) if not self.wide[row.arm] or names_of(p):
                 return [*self.spread(row, path, left), *self.spread(row, path, right)]
             case c.PCon(t.Con(name) as ty, _, _, arg) if self.datas.unboxed(name):
                 return [row] if arg is None else self.spread(row, path, opened(self.datas, ty, arg))
@@ -144,16 +158,18 @@ class Grower:
             guarded = self.arms[first.arm].guard is not None
             return Leaf(first, self.grow(rows[1:]) if guarded else None)
         path, pattern = next(iter(first.tests.items()))
+        if isinstance(pattern, c.POr):
+            return self.whole(rows, path, pattern)
         cases: dict[Any, list[Row]] = {}
         others: list[Row] = []
         for row in rows:
             p = row.tests.get(path)
-            if p is None:
+            if p is None or isinstance(p, c.POr):  # that is tested when its row is the first
                 for case in cases.values():
                     case.append(row)
                 others.append(row)
             else:
-                rest = Row({k: v for k, v in row.tests.items() if k != path}, row.binds, row.arm)
+                rest = Row(without(row.tests, path), row.binds, row.arm)
                 if key_of(p) not in cases:
                     cases[key_of(p)] = list(others)
                 cases[key_of(p)] += self.spread_all(rest, parts(self.datas, path, p))
@@ -162,9 +178,38 @@ class Grower:
         grown = {key: self.grow(case) for key, case in cases.items()}
         return Test(path, kind, grown, None if full else self.grow(others))
 
+    def whole(self, rows: list[Row], path: Path, pattern: c.POr) -> Tree:
+        """A test of an or-pattern that binds nothing."""
+        failed = [row for row in rows if row.tests.get(path) is not pattern]
+        passed = [
+            Row(without(row.tests, path), row.binds, row.arm) if row.tests.get(path) is pattern else row for row in rows
+        ]
+        return Whole(path, pattern, self.grow(passed), self.grow(failed))
+
     def count_of(self, pattern: c.PCon) -> int:
         """The number of constructors of the pattern's type."""
         return len(self.datas.datas[expect_type(t.Con, pattern.ty).name].cases)
+
+
+def without(tests: dict[Path, c.Pattern], path: Path) -> dict[Path, c.Pattern]:
+    return {other: p for other, p in tests.items() if other != path}
+
+
+def rows_of(p: c.Pattern, together: Callable[[Iterable[int]], int] = prod) -> int:
+    """How many rows a pattern is, if every or-pattern in it is several; `sum` tells how many its parts are."""
+    match p:
+        case c.POr(_, left, right):
+            return rows_of(left, together) + rows_of(right, together)
+        case c.PTuple(_, items) | c.PArray(_, items):
+            return together([rows_of(item, together) for item in items])
+        case c.PAs(_, inner, _) | c.PCon(_, _, _, inner) if inner is not None:
+            return rows_of(inner, together)
+        case _:
+            return 1
+
+
+def alternatives(p: c.Pattern) -> list[c.Pattern]:
+    return [*alternatives(p.left), *alternatives(p.right)] if isinstance(p, c.POr) else [p]
 
 
 def key_of(p: c.Pattern) -> int | float | str | bool:
@@ -239,12 +284,23 @@ class Emitter:
                     return self.arm(row)
                 test = self.shared("guard", row.arm, guard, lambda emitter: emitter.body.term(guard), f.BOOL)
                 return self.branch(self.b.atom(test), lambda: self.arm(row), lambda: self.emit(otherwise, values))
+            case Whole(path, pattern, passed, failed):
+                found = lower_match(self.body, self.at(path, values), self.tests(pattern), f.BOOL, True)
+                return self.branch(
+                    self.b.atom(found), lambda: self.emit(passed, values), lambda: self.emit(failed, values)
+                )
             case Test(path, "con"):
                 return self.constructors(tree, self.b.atom(self.at(path, values)), values)
             case Test(path, "len"):
                 return self.lengths(tree, self.b.atom(self.at(path, values)), values)
             case Test(path):
                 return self.literals(tree, self.b.atom(self.at(path, values)), values)
+
+    def tests(self, pattern: c.POr) -> tuple[c.Arm, ...]:
+        """The arms that tell whether the pattern matches."""
+        span = self.arms[0].span
+        tests = [(p, True) for p in alternatives(pattern)] + [(c.PWild(pattern.ty), False)]
+        return tuple([c.Arm(span, p, None, c.Lit(span, t.BOOL, known)) for p, known in tests])
 
     def branch(self, test: f.Atom, then: Callable[[], Value], else_: Callable[[], Value]) -> Value:
         return self.body.branch(test, then, else_, self.whole)
