@@ -11,7 +11,9 @@ from dplc.flat import term as f
 from dplc.flat.types import elem_of
 from dplc.narrow import expect_type
 
-CODES = {"f32": "=f", "u32": "=I", "i32": "=i", "f64": "=d", "u64": "=Q", "i64": "=q"}
+CODES = {
+    "f16": "=e", "u16": "=H", "i16": "=h", "f32": "=f", "u32": "=I", "i32": "=i", "f64": "=d", "u64": "=Q", "i64": "=q",
+}  # fmt: skip
 
 
 def half(x: float) -> float:
