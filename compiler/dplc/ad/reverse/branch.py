@@ -20,7 +20,7 @@ from dplc.ad.activity import Node
 from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.branch_records import BranchRecords, fits
 from dplc.ad.reverse.cotangents import Inner, Scope, branch
-from dplc.ad.reverse.tape import Opened, Reverse, Runs, Tape
+from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, absence, all_of, by_sign, signed
 from dplc.flat import term as f
 from dplc.flat.copy import Renamed
@@ -70,7 +70,7 @@ class Branch:
 
     def alternative(self, scope: Inner, i: int, parts: Sequence[Part | None]) -> None:
         """The backward code of branch `i`."""
-        tape, around = self.tapes[i], dict(self.reverse.opened)
+        tape = self.tapes[i]
         opened = self.open(scope, i)
         at = 0
         for result in tape.block.results:
@@ -78,13 +78,12 @@ class Branch:
             self.reverse.add(scope, result, parts[at : at + count])
             at += count
         tape.backward(scope)
-        self.reverse.opened = around
         if opened is not None:
             self.shut(scope, i, *opened)
 
     def open(self, scope: Inner, i: int) -> tuple[Node, Part | None] | None:
-        """Takes the cotangent of the scrutinee apart, so that that of the payload is updated in place.  A call that is
-        given the scrutinee as a whole has it put together for a while (`Opened`)."""
+        """Takes the cotangent of the scrutinee apart, so that that of the payload is updated in place.  Where it
+        is null it is certain of the payload's floats that they are symbolic zeros."""
         rhs, params = self.bind.rhs, self.tapes[i].params
         if not isinstance(rhs, f.Switch) or not params:
             return None
@@ -92,46 +91,28 @@ class Branch:
         if node is None or not scope.active(node):
             return None
         part = scope.get(node)
-        if part is not None and self.reverse.nodes(params[0]):
-            self.take_apart(scope, i, node)
-            self.reverse.opened[node] = Opened(
-                lambda inner: self.shut(inner, i, node, part, moved=True), lambda inner: self.take_apart(inner, i, node)
-            )
-        return node, part
-
-    def take_apart(self, scope: Scope, i: int, node: Node) -> None:
-        """Adds the parts of the scrutinee's cotangent to those of the payload.  Where it is null it is certain of the
-        payload's floats that they are symbolic zeros."""
-        part = scope.get(node)
-        if part is None:
-            return
-        assert isinstance(self.bind.rhs, f.Switch)
-        convert, tangents, tag = self.reverse.d.convert, self.reverse.tangents, self.bind.rhs.cases[i].tag
+        targets = self.reverse.nodes(params[0])
+        if part is None or not targets:
+            return node, part
+        convert, tangents, tag = self.reverse.d.convert, self.reverse.tangents, rhs.cases[i].tag
         some = scope.b.inner()
         leaves = tangents.unpack(some, convert.open(some, part.atom, tag))
         nothing = f.Block((), tuple(signed(some, None, leaf.ty) for leaf in leaves))
         there = scope.b.choose(scope.b.op("is_null", part.atom), nothing, some.block(*leaves))
-        for target, leaf in zip(self.reverse.nodes(self.tapes[i].params[0]), there, strict=True):
+        for target, leaf in zip(targets, there, strict=True):
             assert target is not None
-            one = by_sign(scope.b, leaf, certain=True)
-            if scope.get(target) is None:
-                scope.set(target, one)  # also of what the branch does not use
-            else:
-                scope.add(target, one)
+            scope.parts[target] = by_sign(scope.b, leaf, certain=True)
         del scope.parts[node]  # uses of the scrutinee in the branch begin one of their own
+        return node, part
 
-    def shut(self, scope: Scope, i: int, node: Node, before: Part | None, moved: bool = False) -> None:
+    def shut(self, scope: Inner, i: int, node: Node, before: Part | None) -> None:
         """Rebuilds the scrutinee's cotangent, and adds the contributions of the arm to the scrutinee as a whole.  If it
-        was null, and nothing was added to the payload, as in merging of lists to all but one of them, it stays null.
-        Where it is `moved`, the payload has none any more."""
+        was null, and nothing was added to the payload, as in merging of lists to all but one of them, it stays null."""
         rhs, (payload,) = self.bind.rhs, self.tapes[i].params
         assert isinstance(rhs, f.Switch) and isinstance(rhs.scrutinee.ty, f.Data)
         parts = self.reverse.parts(scope, payload)
         if not any(parts):
             return
-        if moved:
-            for target in filter(None, self.reverse.nodes(payload)):
-                scope.parts.pop(target, None)
         mirror = self.reverse.tangents.mirror(rhs.scrutinee.ty.name)
         types = self.reverse.tangents.leaves(payload.ty)
 

@@ -96,9 +96,6 @@ class Call:
                 scope.add(targets.get(accepted[k]), part)
             return
         firsts = {node: i for i, node in reversed(targets.items())}
-        opened = [self.reverse.opened[node] for node in firsts if node in self.reverse.opened]
-        for data in opened:
-            data.shut(scope)
         before = {i: part for i, node in targets.items() if firsts[node] == i and not counted(part := scope.get(node))}
         ins, outs, given = self.leaves(self.call.args), self.leaves(self.vars), dict(parts)
         accs = [sent(scope.b, before.get(i), ins[i]) for i in accepted]
@@ -110,8 +107,6 @@ class Call:
                 scope.set(targets[i], by_sign(scope.b, out, zeros if old is None else together(zeros, old.zeros)))
             elif i in targets:
                 scope.add(targets[i], by_sign(scope.b, out, zeros))
-        for data in opened:
-            data.again(scope)
 
     def leaves(self, atoms: Sequence[f.Atom]) -> list[f.Type]:
         return [leaf for atom in atoms for leaf in self.reverse.tangents.leaves(atom.ty)]

@@ -9,7 +9,6 @@ never returned and added.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress
 
 from dplc.ad.activity import Node
 from dplc.ad.builder import Builder
@@ -149,11 +148,10 @@ def branch(
     for inner, write in zip(inners, writes, strict=True):
         write(inner)
     touched = list(dict.fromkeys(node for inner in inners for node in inner.touched))
-    ends = [[inner.parts.get(node, scope.get(node)) for inner in inners] for node in touched]
-    touched, ends = [*compress(touched, map(any, ends))], [end for end in ends if any(end)]  # the others stay zero
     if not touched:
         return
     scope.filled |= in_arms([inner.filled for inner in inners], cond)
+    ends = [[inner.parts.get(node, scope.get(node)) for inner in inners] for node in touched]
     told = [marks([inner.b for inner in inners], came, cond, scope.get(node))
             for came, node in zip(ends, touched, strict=True)]  # fmt: skip
     blocks = [

@@ -19,8 +19,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Protocol
 
-from dpl.node import record
-
 from dplc.ad import repeats
 from dplc.ad.activity import Graph, Node
 from dplc.ad.builder import Builder, int_
@@ -64,15 +62,6 @@ class Records(Protocol):
     def residual(
         self, outer: Sequence[f.Var], forward: Sequence[f.Bind], body: f.Block
     ) -> tuple[list[f.Bind], f.Atom, f.Var, f.Block]: ...
-
-
-@record
-class Opened:
-    """Data whose cotangent is taken apart, as a branch reads its payload.  `shut` puts it together, `again` takes it
-    apart again."""
-
-    shut: Callable[[Scope], None]
-    again: Callable[[Scope], None]
 
 
 class Tape:
@@ -152,7 +141,6 @@ class Reverse:
         self.sources: dict[Node, Node | None] = {}  # leaf of a tuple -> the same leaf of an item
         self.views: dict[str, f.Op] = {}  # rows, slices and tuples in arrays that were only read since
         self.overwritten = Overwritten()
-        self.opened: dict[Node, Opened] = {}  # around the place that is being written
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Zeros]]:
         """f.fwd, f.bwd, and the zeros of the accumulators that f.bwd returns.  The residual is a tuple.  It is of the
