@@ -299,6 +299,7 @@ def main() -> None:
         warm = folder / "cache"
         (folder / "warm.dp").write_text(WARM)
         done(["run", str(folder / "warm.dp")], warm)
+        orphans()  # one has compiled the runtime
         print(HEAD, flush=True)
         measured = {}
         for name in options.only or there:
