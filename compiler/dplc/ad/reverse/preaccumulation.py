@@ -108,11 +108,17 @@ def at_once(d: Derivatives, there: f.Fn, back: f.Fn, rows: Sequence[Sequence[f.A
         slopes += copied.results
     jacobian = b.make(slopes)
     tail = b.block(*ys, jacobian)
-    body = spread(d.supply, f.Block(there.body.binds, ()), (), tail)
-    if len(every(body)) > COPIES:
-        body = f.Block((*there.body.binds, *tail.binds), tail.results)
+    body = f.Block((*there.body.binds, *tail.binds), tail.results)
+    if ends_of(there.body) * len(every(tail)) <= COPIES:
+        body = spread(d.supply, f.Block(there.body.binds, ()), (), tail)
     made = f.Fn(there.name, there.params, (*there.results[:-1], jacobian.ty), body, there.label, there.span)
     return simplified(made, d.supply, d.program)
+
+
+def ends_of(block: f.Block) -> int:
+    """How many arms the last branch of a block has at its end, those of the branches in it included."""
+    last = next((bind.rhs for bind in reversed(block.binds) if isinstance(bind.rhs, f.If | f.Switch)), None)
+    return 1 if last is None else sum(map(ends_of, blocks(last)))
 
 
 def spread(supply: f.Supply, block: f.Block, vars_: Sequence[f.Var], tail: f.Block) -> f.Block:
