@@ -1,7 +1,7 @@
 """How many times its function a gradient costs, in programs as people write them.
 
     python benchmarks/gradients.py [NAME ...] [--json FILE] [--before FILE]
-    python benchmarks/gradients.py [NAME ...] --check
+    python benchmarks/gradients.py [NAME ...] --check [--engine interp]
 
 Each `gradients/KIND/NAME.dp` has a function `f` of numbers in any data, and a point `x0`.  For each are printed the
 least time of 25 calls of `f`, and of `grad f`, in microseconds, and how many times as long the gradient takes; then,
@@ -45,12 +45,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--engine", choices=["native", "interp"], default="native", help="for --check")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--before", type=Path, metavar="FILE")
     wanted = parser.parse_args()
     paths = chosen(wanted.names)
     if wanted.check:
-        sys.exit(0 if check(paths) else 1)
+        sys.exit(0 if check(paths, wanted.engine) else 1)
     before = json.loads(wanted.before.read_text()) if wanted.before else {}
     times = {}
     for path in paths:
@@ -69,31 +70,32 @@ def chosen(names: list[str]) -> list[Path]:
     return [path for path in found if not names or path.stem in names or path.parent.name in names]
 
 
-def printed(path: Path, end: str) -> list[float]:
+def printed(path: Path, end: str, engine: str = "native") -> list[float]:
     """The numbers that a program prints, if it ends so."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder, path.name)
         program.write_text(f'import "{HERE / "measure.dp"}" as Measure\n\n{path.read_text()}{end}')
-        run = subprocess.run([*DPL, "-O2", str(program)], env=ENVIRONMENT, capture_output=True, text=True)
+        options = ["--engine", engine, *(["-O2"] if engine == "native" else [])]
+        run = subprocess.run([*DPL, *options, str(program)], env=ENVIRONMENT, capture_output=True, text=True)
     if run.returncode:
         sys.exit(f"{path}: exit code {run.returncode}\n{run.stderr}")
     return [float(word) for word in run.stdout.split()]
 
 
-def check(paths: list[Path]) -> bool:
+def check(paths: list[Path], engine: str) -> bool:
     """Whether all slopes agree; those that do not are printed."""
     right = True
     for path in paths:
-        if wrong := disagreement(path):
+        if wrong := disagreement(path, engine):
             print(f"{path.stem}: {wrong}", flush=True)
             right = False
     return right
 
 
-def disagreement(path: Path) -> str:
+def disagreement(path: Path, engine: str = "native") -> str:
     """What is wrong with the slope of a program along one direction; nothing if all ways agree.  Of two differences
     one has to: the other may be across a kink, or have too few digits."""
-    reverse, forward, *differences, value = printed(path, CHECKED)
+    reverse, forward, *differences, value = printed(path, CHECKED, engine)
     scale = max(abs(reverse), abs(forward), 1e-3 * abs(value), 1e-6)
     if abs(reverse - forward) <= 1e-8 * scale and min(abs(reverse - d) for d in differences) <= 1e-4 * scale:
         return ""
