@@ -135,11 +135,14 @@ def shortest(records: Records, start: Iterable[Value]) -> list[Made]:
 
 
 def causes(name: str, value: Value, operands: tuple) -> tuple:
-    """The operands that make a result what it is: a product is zero because of its factors that are, and a quotient
-    infinite or NaN because of a divisor that is zero."""
-    if name == "mul" and is_zero(value):
-        return tuple(operand for operand in operands if is_zero(operand))
-    return operands[1:] if name == "div" and is_zero(operands[1]) else operands
+    """The operands that make a result what it is: a product is zero because of its factors that are, a quotient
+    infinite or NaN because of a divisor that is zero, and zero because of a dividend that is or of a divisor that is
+    infinite.  Else a number that is not finite comes from those that are not."""
+    if is_zero(value) and name in ("mul", "div"):
+        return tuple(operand for operand in operands if is_zero(operand)) or operands[1:] * (name == "div")
+    if name == "div" and is_zero(operands[1]):
+        return operands[1:]
+    return tuple(operand for operand in operands if first_bad(operand)) * bool(first_bad(value)) or operands
 
 
 def active_causes(made: Node) -> tuple[Node, ...]:
