@@ -25,10 +25,11 @@ from dplc.flat.walk import rhs_mentions
 from dplc.machine.emit import arrays, interrupts
 from dplc.machine.emit.arrays import Array
 from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.emit.lane_memory import Memory, splat
+from dplc.machine.emit.lane_arms import Arms
+from dplc.machine.emit.lane_memory import splat
 from dplc.machine.emit.lane_sums import SumLoop
 from dplc.machine.emit.layout import leaves, struct
-from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, is_function, varying
+from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, is_function, selects, varying
 from dplc.machine.emit.vectors import function, of_numbers, power, powers, powi, vector, vector_type
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
@@ -41,7 +42,7 @@ ROWS = 4  # points of the dimension before the last one that are computed togeth
 
 def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
     """The writer of a Par's points in lanes, if they fit.  `counts` are those of its dimensions."""
-    found = varying(par)
+    found = varying(par, e.unit.has_masks)
     return Lanes(e, par, found, counts) if found else None
 
 
@@ -66,18 +67,16 @@ class Cell:
     stride: str
 
 
-class Lanes(Memory):
-    """A Par whose points are written in lanes.  `parts` has the values of varying variables: one for each row if they
-    vary by rows."""
+class Lanes(Arms):
+    """A Par whose points are written in lanes."""
 
     def __init__(self, e: BodyEmitter, par: f.Par, how: Varying, counts: Sequence[str]) -> None:
         fit = how.several if how.accs else max(1, min(how.several, e.unit.vector_bytes // LEAST))
-        super().__init__(e, how.lanes * fit)
-        self.par, self.how = par, how
+        super().__init__(e, how.lanes * fit, how)
+        self.par = par
         self.count = counts[-1]
         self.row_count = counts[-2] if len(counts) > 1 else ""
         self.rows = self.how_many_rows()
-        self.parts: dict[str, Values] = {}
         self.base = "0"  # the number of the first point of the innermost dimension
         self.rooms: dict[str, list[Array]] = {}  # for what the steps of a loop keep
         self.steps: dict[str, tuple[list[Array], str]] = {}  # what was kept, by the number of the step
@@ -85,8 +84,9 @@ class Lanes(Memory):
         self.quick = True  # without guards
 
     def how_many_rows(self) -> int:
-        """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays."""
-        if self.how.accs:
+        """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays,
+        or read them in branches."""
+        if self.how.accs or self.how.masked:
             return 1
         sums = sum(len(bind.vars) for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For))
         least = int(self.row_count) if self.row_count.isdigit() else ROWS
@@ -216,9 +216,6 @@ class Lanes(Memory):
 
     # ---- operands
 
-    def varies(self, atom: f.Atom, bit: int) -> bool:
-        return bool(self.how.of(atom) & bit)
-
     def of_row(self, atom: f.Atom, row: int) -> Values:
         """The leaves of an atom in a row."""
         if isinstance(atom, f.Var) and atom.name in self.parts:
@@ -247,6 +244,8 @@ class Lanes(Memory):
             match bind.rhs:
                 case _ if self.in_memory(bind):
                     pass
+                case f.If() as branch if not selects(branch) and (how or self.how.adds(branch)):
+                    self.arms(bind.vars, branch)
                 case _ if not how:
                     self.e.run([bind])
                 case f.Par() as par:
