@@ -30,7 +30,7 @@ from dplc.machine.emit.lane_memory import splat
 from dplc.machine.emit.lane_sums import SumLoop
 from dplc.machine.emit.layout import leaves, struct
 from dplc.machine.emit.varying import BY_LANE, BY_ROW, Varying, is_function, selects, varying
-from dplc.machine.emit.vectors import function, of_numbers, power, powers, powi, vector, vector_type
+from dplc.machine.emit.vectors import function, of_numbers, power, powers, powi, vector, vector_type, whole
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
@@ -244,8 +244,6 @@ class Lanes(Arms):
             match bind.rhs:
                 case _ if self.in_memory(bind):
                     pass
-                case f.If() as branch if not selects(branch) and (how or self.how.adds(branch)):
-                    self.arms(bind.vars, branch)
                 case _ if not how:
                     self.e.run([bind])
                 case f.Par() as par:
@@ -260,7 +258,7 @@ class Lanes(Arms):
                     self.field(bind.vars[0], cell, k)
                 case f.Op(_, args) if self.quick and bind.vars[0].name in self.how.guards:
                     self.parts[bind.vars[0].name] = [self.varied(args[-1], bind.vars[0], row) for row in rows]
-                case f.Op() as op if how & BY_LANE and bind.vars[0].ty != f.I64:
+                case f.Op() as op if how & BY_LANE and bind.vars[0].name not in self.how.numbers:
                     self.parts[bind.vars[0].name] = [self.vector(bind.vars[0], op, row) for row in rows]
                 case rhs:
                     self.parts[bind.vars[0].name] = [self.scalar(bind, set(rhs_mentions(rhs)), row) for row in rows]
@@ -274,6 +272,8 @@ class Lanes(Arms):
                 self.e.define(bind.vars, self.e.value(acc))
             case f.For() as loop if self.how.adds(loop):
                 self.loop(bind.vars, loop)
+            case f.If() as branch if self.how.adds(branch):
+                self.arms(bind.vars, branch)
             case f.Op("index", (f.Var(name), step)) if name in self.rooms:
                 self.steps[bind.vars[0].name] = self.rooms[name], self.e.one(step)
             case f.TupGet(f.Var(name), k) if name in self.steps:
@@ -286,7 +286,10 @@ class Lanes(Arms):
         return True
 
     def branch(self, variables: tuple[f.Var, ...], branch: f.If, rows: range) -> None:
-        """Writes a branch as a selection; a guard that can wait as what it guards."""
+        """Writes a branch as a selection, if its arms only compute; a guard that can wait as what it guards."""
+        if not selects(branch):
+            self.arms(variables, branch)
+            return
         wait = self.quick and variables[0].name in self.how.guards
         if not wait:
             self.binds((*branch.then.binds, *branch.else_.binds))
@@ -318,6 +321,8 @@ class Lanes(Arms):
         if is_function(op):
             operands = [self.in_lanes(a, row) for a in op.args]
             return function(self.w, op.op, num(var.ty), self.width, operands, self.e.unit.vector_bytes)
+        if var.name in self.how.places:
+            return whole(self.w, self.width, self.in_lanes(op.args[0], row))
         if op.op == "powi":
             x, exponent = self.in_lanes(op.args[0], row), op.args[1]
             if self.varies(exponent, BY_LANE):

@@ -60,6 +60,7 @@ class Varying:
     functions: bool  # some sum is of elementary functions, of which LLVM makes vectors otherwise
     accs: frozenset[str]  # arrays that points add to
     masked: bool  # some arms of branches read arrays or add to them
+    places: frozenset[str] = frozenset()  # whole numbers of lanes that are any; they are kept only
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
@@ -139,7 +140,7 @@ def varying(par: f.Par, masks: bool) -> Varying | None:
     guards, guarded = map(frozenset, (found.guards, found.guarded) if found.can_wait else ((), ()))
     return Varying(
         binds, pieces, found.how, frozenset(found.numbers), found.lanes, several(par, found, pieces), guards, guarded,
-        found.functions, frozenset(found.accs), found.masked,
+        found.functions, frozenset(found.accs), found.masked, frozenset(found.chosen),
     )  # fmt: skip
 
 
@@ -184,6 +185,7 @@ class _Misfit(Exception):
 class _Finder:
     def __init__(self, par: f.Par, masks: bool) -> None:
         self.masks, self.masked, self.inside = masks, False, False
+        self.chosen: set[str] = set()  # whole numbers of lanes that are any
         self.how = {par.space[-1][0].name: BY_LANE}
         self.numbers = {par.space[-1][0].name}
         if len(par.space) > 1:
@@ -206,11 +208,11 @@ class _Finder:
         self.results = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.acc]
 
     def fits(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
-        if any(x.ty not in (*FLOATS, f.BOOL) for x in results):
-            return False
         try:
             self.block(f.Block(tuple(binds), tuple(results)))
         except _Misfit:
+            return False
+        if any(x.ty not in (*FLOATS, f.BOOL) and not self.is_chosen(x) for x in results):
             return False
         return self.sums > 0 and all(map(self.is_acc, self.results))
 
@@ -232,6 +234,8 @@ class _Finder:
             if self.step is not None:
                 self.step.update(var.name for var in bind.vars)
             how = how_in(self.how, bind.rhs)
+            if not self.chosen.isdisjoint(rhs_mentions(bind.rhs)):
+                raise _Misfit
             if how or not (self.accs | self.kept).isdisjoint(rhs_mentions(bind.rhs)):
                 self.bind(bind, how)
             elif self.inside and not droppable(bind.rhs):
@@ -340,6 +344,9 @@ class _Finder:
 
     def in_lanes(self, var: f.Var, op: f.Op) -> bool:
         """True if an operation on what varies by lanes can be written."""
+        if op.op == "cast" and var.ty == f.I64 and op.args[0].ty == f.F64:
+            self.chosen.add(var.name)
+            return self.step is None
         if var.ty == f.I64:
             return self.number(var, op)
         if self.is_power(op):
@@ -368,6 +375,9 @@ class _Finder:
         conversion to a float."""
         compared = op.op in COMPARISONS and all(self.is_number(a) or not self.of(a) & BY_LANE for a in op.args)
         return compared or (op.op == "cast" and var.ty in FLOATS)
+
+    def is_chosen(self, atom: f.Atom) -> bool:
+        return isinstance(atom, f.Var) and atom.name in self.chosen
 
     def is_number(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Var) and atom.name in self.numbers
