@@ -26,10 +26,11 @@ from dplc.machine.emit.bodies import arrays, interrupts
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.module.layout import leaves, struct
-from dplc.machine.emit.points.lane_memory import Memory, splat
+from dplc.machine.emit.points.lane_arms import Arms
+from dplc.machine.emit.points.lane_memory import splat
 from dplc.machine.emit.points.lane_sums import SumLoop
-from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, is_function, varying
-from dplc.machine.emit.scalars.vectors import function, of_numbers, power, powers, powi, vector, vector_type
+from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, is_function, selects, varying
+from dplc.machine.emit.scalars.vectors import function, of_numbers, power, powers, powi, vector, vector_type, whole
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
@@ -41,7 +42,7 @@ ROWS = 4  # points of the dimension before the last one that are computed togeth
 
 def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
     """The writer of a Par's points in lanes, if they fit.  `counts` are those of its dimensions."""
-    found = varying(par)
+    found = varying(par, e.unit.has_masks)
     return Lanes(e, par, found, counts) if found else None
 
 
@@ -66,18 +67,16 @@ class Cell:
     stride: str
 
 
-class Lanes(Memory):
-    """A Par whose points are written in lanes.  `parts` has the values of varying variables: one for each row if they
-    vary by rows."""
+class Lanes(Arms):
+    """A Par whose points are written in lanes."""
 
     def __init__(self, e: BodyEmitter, par: f.Par, how: Varying, counts: Sequence[str]) -> None:
         fit = how.several if how.accs else max(1, min(how.several, e.unit.vector_bytes // LEAST))
-        super().__init__(e, how.lanes * fit)
-        self.par, self.how = par, how
+        super().__init__(e, how.lanes * fit, how)
+        self.par = par
         self.count = counts[-1]
         self.row_count = counts[-2] if len(counts) > 1 else ""
         self.rows = self.how_many_rows()
-        self.parts: dict[str, Values] = {}
         self.base = "0"  # the number of the first point of the innermost dimension
         self.rooms: dict[str, list[Array]] = {}  # for what the steps of a loop keep
         self.steps: dict[str, tuple[list[Array], str]] = {}  # what was kept, by the number of the step
@@ -85,8 +84,9 @@ class Lanes(Memory):
         self.quick = True  # without guards
 
     def how_many_rows(self) -> int:
-        """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays."""
-        if self.how.accs:
+        """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays,
+        or read them in branches."""
+        if self.how.accs or self.how.masked:
             return 1
         sums = sum(len(bind.vars) for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For))
         least = int(self.row_count) if self.row_count.isdigit() else ROWS
@@ -216,9 +216,6 @@ class Lanes(Memory):
 
     # ---- operands
 
-    def varies(self, atom: f.Atom, bit: int) -> bool:
-        return bool(self.how.of(atom) & bit)
-
     def of_row(self, atom: f.Atom, row: int) -> Values:
         """The leaves of an atom in a row."""
         if isinstance(atom, f.Var) and atom.name in self.parts:
@@ -261,7 +258,7 @@ class Lanes(Memory):
                     self.field(bind.vars[0], cell, k)
                 case f.Op(_, args) if self.quick and bind.vars[0].name in self.how.guards:
                     self.parts[bind.vars[0].name] = [self.varied(args[-1], bind.vars[0], row) for row in rows]
-                case f.Op() as op if how & BY_LANE and bind.vars[0].ty != f.I64:
+                case f.Op() as op if how & BY_LANE and bind.vars[0].name not in self.how.numbers:
                     self.parts[bind.vars[0].name] = [self.vector(bind.vars[0], op, row) for row in rows]
                 case rhs:
                     self.parts[bind.vars[0].name] = [self.scalar(bind, set(rhs_mentions(rhs)), row) for row in rows]
@@ -275,6 +272,8 @@ class Lanes(Memory):
                 self.e.define(bind.vars, self.e.value(acc))
             case f.For() as loop if self.how.adds(loop):
                 self.loop(bind.vars, loop)
+            case f.If() as branch if self.how.adds(branch):
+                self.arms(bind.vars, branch)
             case f.Op("index", (f.Var(name), step)) if name in self.rooms:
                 self.steps[bind.vars[0].name] = self.rooms[name], self.e.one(step)
             case f.TupGet(f.Var(name), k) if name in self.steps:
@@ -287,7 +286,10 @@ class Lanes(Memory):
         return True
 
     def branch(self, variables: tuple[f.Var, ...], branch: f.If, rows: range) -> None:
-        """Writes a branch as a selection; a guard that can wait as what it guards."""
+        """Writes a branch as a selection, if its arms only compute; a guard that can wait as what it guards."""
+        if not selects(branch):
+            self.arms(variables, branch)
+            return
         wait = self.quick and variables[0].name in self.how.guards
         if not wait:
             self.binds((*branch.then.binds, *branch.else_.binds))
@@ -319,6 +321,8 @@ class Lanes(Memory):
         if is_function(op):
             operands = [self.in_lanes(a, row) for a in op.args]
             return function(self.w, op.op, num(var.ty), self.width, operands, self.e.unit.vector_bytes)
+        if var.name in self.how.places:
+            return whole(self.w, self.width, self.in_lanes(op.args[0], row))
         if op.op == "powi":
             x, exponent = self.in_lanes(op.args[0], row), op.args[1]
             if self.varies(exponent, BY_LANE):

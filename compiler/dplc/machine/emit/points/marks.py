@@ -14,7 +14,6 @@ from dplc.machine.llvm.writer import Halves
 
 UNDER_WAY = 4  # vectors of a function's results that are computed at a time: each one waits long for its operands
 VECTOR = 64  # bytes, at most
-MASKS_FROM = 32  # bytes of a vector; smaller ones have no masked loads
 TWICE = 16  # operations, at most, of a loop that is written twice
 
 
@@ -34,7 +33,7 @@ def marked(e: BodyEmitter, index: f.Var, binds: Sequence[f.Bind], wide: bool) ->
 
 def masks(e: BodyEmitter, index: f.Var, binds: Sequence[f.Bind]) -> list[str]:
     """The metadata of a loop whose branches become masks, where the machine has them."""
-    if e.unit.vector_bytes < MASKS_FROM or not has_masks(index, binds):
+    if not e.unit.has_masks or not has_masks(index, binds):
         return []
     return [e.unit.metadata(f'!{{!"llvm.loop.vectorize.width", i32 {e.unit.vector_bytes // size_of(binds)}}}')]
 

@@ -59,6 +59,8 @@ class Varying:
     guarded: frozenset[str]
     functions: bool  # some sum is of elementary functions, of which LLVM makes vectors otherwise
     accs: frozenset[str]  # arrays that points add to
+    masked: bool  # some arms of branches read arrays or add to them
+    places: frozenset[str] = frozenset()  # whole numbers of lanes that are any; they are kept only
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
@@ -115,16 +117,22 @@ def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
     return found
 
 
-def varying(par: f.Par) -> Varying | None:
+def arms_fit(branch: f.If) -> bool:
+    """True for a branch whose arms can be done by some of the lanes, or not at all: there are no loops in them."""
+    done = [bind.rhs for arm in (branch.then, branch.else_) for bind in arm.binds]
+    return all(arms_fit(rhs) if isinstance(rhs, f.If) else isinstance(rhs, f.Op | f.TupGet) for rhs in done)
+
+
+def varying(par: f.Par, masks: bool) -> Varying | None:
     """How a Par varies, if its points can be computed in lanes, and this is worth it: there are sums in it.  The lanes
-    are points of the innermost dimension, the rows are of the next one."""
+    are points of the innermost dimension, the rows are of the next one.  With `masks`, arms of branches may read."""
     plain = all((out.kind == "keep" and not out.target) or out.kind == "add" for out in par.outs)
     if par.ordered or not plain or not any(isinstance(bind.rhs, f.Par | f.For) for bind in par.body.binds):
         return None
     par = with_row_sums(with_loops(par))
     binds, pieces = in_pieces(par)
     binds, pieces = with_fields(tuple(with_least_values(par, binds)), pieces)
-    found = _Finder(par)
+    found = _Finder(par, masks)
     if len(pieces) < sum(out.kind == "keep" for out in par.outs):
         return None
     if not found.fits(binds, [item for row in pieces.values() for item in row.items]):
@@ -132,7 +140,7 @@ def varying(par: f.Par) -> Varying | None:
     guards, guarded = map(frozenset, (found.guards, found.guarded) if found.can_wait else ((), ()))
     return Varying(
         binds, pieces, found.how, frozenset(found.numbers), found.lanes, several(par, found, pieces), guards, guarded,
-        found.functions, frozenset(found.accs),
+        found.functions, frozenset(found.accs), found.masked, frozenset(found.chosen),
     )  # fmt: skip
 
 
@@ -144,12 +152,13 @@ def varying_step(par: f.Par) -> Varying | None:
     binds, pieces = with_fields(*in_pieces(par))
     kept = [items[0] for row in pieces.values() if len(items := row.items) == 1]
     summed = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.kind == "fold" and x.ty in FLOATS]
-    found = _Finder(replace(par, space=par.space[-1:]))
+    found = _Finder(replace(par, space=par.space[-1:]), len(kept) < len(par.outs))  # LLVM masks what is only kept
     known = len(kept) + len(summed) + len(found.results) == len(par.outs)
     if not known or not found.fits_step(par.space[-1][0], binds, [*kept, *summed]):
         return None
     none, accs = frozenset[str](), frozenset(found.accs)
-    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, 1, none, none, False, accs)
+    numbers = frozenset(found.numbers)
+    return Varying(binds, pieces, found.how, numbers, found.lanes, 1, none, none, False, accs, found.masked)
 
 
 def several(par: f.Par, found: _Finder, pieces: dict[int, Row]) -> int:
@@ -174,7 +183,9 @@ class _Misfit(Exception):
 
 
 class _Finder:
-    def __init__(self, par: f.Par) -> None:
+    def __init__(self, par: f.Par, masks: bool) -> None:
+        self.masks, self.masked, self.inside = masks, False, False
+        self.chosen: set[str] = set()  # whole numbers of lanes that are any
         self.how = {par.space[-1][0].name: BY_LANE}
         self.numbers = {par.space[-1][0].name}
         if len(par.space) > 1:
@@ -197,11 +208,11 @@ class _Finder:
         self.results = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.acc]
 
     def fits(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
-        if any(x.ty not in (*FLOATS, f.BOOL) for x in results):
-            return False
         try:
             self.block(f.Block(tuple(binds), tuple(results)))
         except _Misfit:
+            return False
+        if any(x.ty not in (*FLOATS, f.BOOL) and not self.is_chosen(x) for x in results):
             return False
         return self.sums > 0 and all(map(self.is_acc, self.results))
 
@@ -223,8 +234,12 @@ class _Finder:
             if self.step is not None:
                 self.step.update(var.name for var in bind.vars)
             how = how_in(self.how, bind.rhs)
+            if not self.chosen.isdisjoint(rhs_mentions(bind.rhs)):
+                raise _Misfit
             if how or not (self.accs | self.kept).isdisjoint(rhs_mentions(bind.rhs)):
                 self.bind(bind, how)
+            elif self.inside and not droppable(bind.rhs):
+                raise _Misfit
         for x in block.results:
             if self.is_number(x):
                 raise _Misfit
@@ -259,7 +274,7 @@ class _Finder:
         if not fits:
             raise _Misfit
         if how:
-            self.how.update({var.name: how for var in bind.vars})
+            self.how.update({var.name: how for var in bind.vars if var.name not in self.accs})
 
     def addition(self, op: f.Op) -> bool:
         """True if lanes can add to an array: all at one place, or each at its own.  Then no points are done again."""
@@ -300,7 +315,7 @@ class _Finder:
     def branch(self, bind: f.Bind, branch: f.If) -> bool:
         """True for a branch that can be a selection: both arms are done."""
         if not selects(branch):
-            return False
+            return self.masks and arms_fit(branch) and self.arms(bind, branch)
         whole = self.sound.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
         guards = whole is not None and branch.then == f.Block((), (whole,))
         can_wait = self.can_wait
@@ -314,8 +329,24 @@ class _Finder:
             self.can_wait = False
         return all(var.ty in (*FLOATS, f.BOOL) for var in bind.vars)
 
+    def arms(self, bind: f.Bind, branch: f.If) -> bool:
+        """True for a branch whose arms read arrays or add to them: each is done by those lanes that are to do it."""
+        outer, self.masked = self.inside, True
+        self.inside |= bool(self.of(branch.cond) & BY_LANE)
+        for arm in (branch.then, branch.else_):
+            self.block(arm)
+        self.inside = outer
+        self.can_wait &= not any(name in self.guarded or name in self.asked for name in rhs_mentions(branch))
+        for var, yes, no in zip(bind.vars, branch.then.results, branch.else_.results, strict=True):
+            if self.is_acc(yes) and self.is_acc(no):
+                self.accs.add(var.name)
+        return all(var.ty in (*FLOATS, f.BOOL) or var.name in self.accs for var in bind.vars)
+
     def in_lanes(self, var: f.Var, op: f.Op) -> bool:
         """True if an operation on what varies by lanes can be written."""
+        if op.op == "cast" and var.ty == f.I64 and op.args[0].ty == f.F64:
+            self.chosen.add(var.name)
+            return self.step is None
         if var.ty == f.I64:
             return self.number(var, op)
         if self.is_power(op):
@@ -344,6 +375,9 @@ class _Finder:
         conversion to a float."""
         compared = op.op in COMPARISONS and all(self.is_number(a) or not self.of(a) & BY_LANE for a in op.args)
         return compared or (op.op == "cast" and var.ty in FLOATS)
+
+    def is_chosen(self, atom: f.Atom) -> bool:
+        return isinstance(atom, f.Var) and atom.name in self.chosen
 
     def is_number(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Var) and atom.name in self.numbers
