@@ -88,6 +88,22 @@ class Memory:
         given = f"<{self.width} x ptr> {each}, i32 {align}, {self.chosen()}, {t} zeroinitializer"
         return w.let(f"call {t} @llvm.masked.gather.v{self.width}{ty}.v{self.width}p0({given})")
 
+    def gather_at(self, ty: str, at: str, places: str, stride: str, align: int) -> str:
+        """What lies at places, so many times `stride` elements apart."""
+        w, t = self.w, vector_type(ty, self.width)
+        if ty == "bool":
+            bytes_ = self.gather_at("i8", at, places, stride, align)
+            return w.let(f"trunc <{self.width} x i8> {bytes_} to {t}")
+        if stride != "1":
+            places = w.let(f"mul <{self.width} x i64> {places}, {splat(w, self.width, 'i64', stride)}")
+        each = w.let(f"getelementptr {SCALARS[ty]}, ptr {at}, <{self.width} x i64> {places}")
+        given = f"<{self.width} x ptr> {each}, i32 {align}, {self.chosen()}, {t} zeroinitializer"
+        return w.let(f"call {t} @llvm.masked.gather.v{self.width}{ty}.v{self.width}p0({given})")
+
+    def masked_element(self, array: Array, number: str) -> str:
+        """The address of an element that may be out of bounds where no lane reads it."""
+        return self.w.let(f"getelementptr [{array.size} x i8], ptr {array.data}, i64 {number}")
+
     def chosen(self) -> str:
         """The mask, with its type."""
         return f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"

@@ -26,9 +26,10 @@ from dplc.machine.emit.bodies import arrays, interrupts
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.module.layout import leaves, struct
-from dplc.machine.emit.points.lane_memory import Memory, splat
+from dplc.machine.emit.points.lane_memory import splat
+from dplc.machine.emit.points.lane_reads import Reads, num
 from dplc.machine.emit.points.lane_sums import SumLoop
-from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, is_function, varying
+from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, is_function, is_read, varying
 from dplc.machine.emit.scalars.vectors import function, of_numbers, power, powers, powi, vector, vector_type
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
@@ -43,10 +44,6 @@ def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
     """The writer of a Par's points in lanes, if they fit.  `counts` are those of its dimensions."""
     found = varying(par)
     return Lanes(e, par, found, counts) if found else None
-
-
-def num(ty: f.Type) -> str:
-    return expect_type(f.Num, ty).name
 
 
 @node
@@ -66,18 +63,16 @@ class Cell:
     stride: str
 
 
-class Lanes(Memory):
-    """A Par whose points are written in lanes.  `parts` has the values of varying variables: one for each row if they
-    vary by rows."""
+class Lanes(Reads):
+    """A Par whose points are written in lanes."""
 
     def __init__(self, e: BodyEmitter, par: f.Par, how: Varying, counts: Sequence[str]) -> None:
         fit = how.several if how.accs else max(1, min(how.several, e.unit.vector_bytes // LEAST))
-        super().__init__(e, how.lanes * fit)
-        self.par, self.how = par, how
+        super().__init__(e, how.lanes * fit, how)
+        self.par = par
         self.count = counts[-1]
         self.row_count = counts[-2] if len(counts) > 1 else ""
         self.rows = self.how_many_rows()
-        self.parts: dict[str, Values] = {}
         self.base = "0"  # the number of the first point of the innermost dimension
         self.rooms: dict[str, list[Array]] = {}  # for what the steps of a loop keep
         self.steps: dict[str, tuple[list[Array], str]] = {}  # what was kept, by the number of the step
@@ -214,30 +209,6 @@ class Lanes(Memory):
                 stored += zip(items, values, strict=True)
         return stored
 
-    # ---- operands
-
-    def varies(self, atom: f.Atom, bit: int) -> bool:
-        return bool(self.how.of(atom) & bit)
-
-    def of_row(self, atom: f.Atom, row: int) -> Values:
-        """The leaves of an atom in a row."""
-        if isinstance(atom, f.Var) and atom.name in self.parts:
-            parts = self.parts[atom.name]
-            return [parts[row if self.varies(atom, BY_ROW) else 0]]
-        return self.e.value(atom)
-
-    def in_lanes(self, atom: f.Atom, row: int) -> str:
-        """The vector of a number's values in a row."""
-        (value,) = self.of_row(atom, row)
-        return value if self.varies(atom, BY_LANE) else splat(self.w, self.width, SCALARS[num(atom.ty)], value)
-
-    def whole(self, atom: f.Atom, row: int) -> str:
-        """The vector of a whole number, which may be that of the lane, plus something."""
-        first = splat(self.w, self.width, "i64", self.of_row(atom, row)[0])
-        if not self.varies(atom, BY_LANE):
-            return first
-        return self.w.let(f"add <{self.width} x i64> {first}, <{', '.join(f'i64 {i}' for i in range(self.width))}>")
-
     # ---- bindings
 
     def binds(self, binds: Sequence[f.Bind]) -> None:
@@ -245,7 +216,7 @@ class Lanes(Memory):
             how = self.how.of_rhs(bind.rhs)
             rows = range(self.rows if how & BY_ROW else 1)
             match bind.rhs:
-                case _ if self.in_memory(bind):
+                case _ if self.in_memory(bind) or self.of_edges(bind, rows):
                     pass
                 case _ if not how:
                     self.e.run([bind])
@@ -286,11 +257,25 @@ class Lanes(Memory):
                 return False
         return True
 
+    def of_edges(self, bind: f.Bind, rows: range) -> bool:
+        """Notes an index that is cut off, and reads what is alike in all lanes in an arm; False for other bindings."""
+        match bind.rhs:
+            case f.Op() as op if bind.vars and bind.vars[0].name in self.how.cut:
+                self.places[bind.vars[0].name] = [self.place_of(bind, op, row) for row in rows]
+            case f.Op("index") as op if self.under and not self.how.of_rhs(op) & BY_LANE and is_read(op):
+                self.define(bind.vars, [self.careful(bind, row) for row in rows])
+            case _:
+                return False
+        return True
+
     def branch(self, variables: tuple[f.Var, ...], branch: f.If, rows: range) -> None:
         """Writes a branch as a selection; a guard that can wait as what it guards."""
         wait = self.quick and variables[0].name in self.how.guards
         if not wait:
-            self.binds((*branch.then.binds, *branch.else_.binds))
+            for arm, truth in ((branch.then, True), (branch.else_, False)):
+                self.under.append((branch.cond, truth))
+                self.binds(arm.binds)
+                self.under.pop()
         for var, yes, no in zip(variables, branch.then.results, branch.else_.results, strict=True):
             if wait:
                 self.parts[var.name] = [self.varied(yes, var, row) for row in rows]
@@ -303,17 +288,6 @@ class Lanes(Memory):
                            f"{t} {self.varied(yes, var, row)}, {t} {self.varied(no, var, row)}")
                 for row in rows
             ]  # fmt: skip
-
-    def varied(self, atom: f.Atom, var: f.Var, row: int) -> str:
-        """A number in a row: a vector if a variable varies by lanes."""
-        return self.in_lanes(atom, row) if self.how.of(var) & BY_LANE else self.of_row(atom, row)[0]
-
-    def scalar(self, bind: f.Bind, names: set[str], row: int) -> str:
-        """A number that varies by rows only, or the first of the lanes' numbers."""
-        for name in names & self.parts.keys():
-            self.e.env[name] = [self.parts[name][row if self.how.how[name] & BY_ROW else 0]]
-        self.e.run([bind])
-        return self.e.one(bind.vars[0])
 
     def vector(self, var: f.Var, op: f.Op, row: int) -> str:
         if is_function(op):
@@ -330,12 +304,7 @@ class Lanes(Memory):
             return of_numbers(self.w, op.op, num(var.ty), self.width, [self.whole(a, row) for a in op.args])
         if op.op != "index":
             return vector(self.w, op.op, num(op.args[-1].ty), self.width, [self.in_lanes(a, row) for a in op.args])
-        array = arrays.array_of(op.args[0].ty, self.e.value(op.args[0]))
-        at = arrays.address(self.e, array, [self.of_row(i, row)[0] for i in op.args[1:]])
-        k = next(k for k, i in enumerate(op.args[1:]) if self.varies(i, BY_LANE))
-        if k + 1 == len(array.dims):
-            return self.load(num(var.ty), at, array.size)
-        return self.gather(num(var.ty), at, self.w.product(array.dims[k + 1 :]), array.size)
+        return self.read(var, op, row)
 
     def cell(self, a: f.Atom, at: Sequence[f.Atom], row: int) -> Cell:
         array = arrays.array_of(a.ty, self.e.value(a))

@@ -28,6 +28,7 @@ from dplc.flat.nans import passes_nan
 from dplc.flat.types import rank_of
 from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.points.lane_loops import with_loops
+from dplc.machine.emit.points.lane_places import is_cut
 from dplc.machine.emit.points.least_values import with_least_values
 from dplc.machine.emit.points.row_sums import with_row_sums
 from dplc.machine.emit.points.rows import Row, in_pieces, with_fields
@@ -45,14 +46,14 @@ FUNCTION = 8  # operations that an elementary function is
 
 @node
 class Varying:
-    """How the variables of a body vary (uniform ones are left out), which of them are the lane's number plus
-    something, how many numbers a vector has, how many vectors are worth it, the results of guards that can wait, and
-    what is NaN if one was needed."""
+    """How the variables of a body vary (uniform ones are left out), which of them are indices of lanes that need not
+    lie side by side, how many numbers a vector has, how many vectors are worth it, the results of guards that can wait,
+    and what is NaN if one was needed."""
 
     binds: tuple[f.Bind, ...]  # of the body, without rows
     pieces: dict[int, Row]  # results
     how: dict[str, int]
-    numbers: frozenset[str]
+    cut: frozenset[str]
     lanes: int
     several: int
     guards: frozenset[str]
@@ -94,9 +95,20 @@ def numbers_in(ty: f.Type) -> Iterator[f.Type]:
 
 
 def selects(branch: f.If) -> bool:
-    """True for a branch on arithmetic, which may be done where it is not asked for."""
+    """True for a branch on arithmetic, which may be done where it is not asked for, and on numbers of arrays, which
+    masks protect."""
     done = [bind.rhs for arm in (branch.then, branch.else_) for bind in arm.binds]
-    return all(selects(rhs) if isinstance(rhs, f.If) else is_plain(rhs) or is_function(rhs) for rhs in done)
+    return all(selects(rhs) if isinstance(rhs, f.If) else is_plain(rhs) or is_function(rhs) or is_read(rhs)
+               for rhs in done)  # fmt: skip
+
+
+def is_read(rhs: f.Rhs) -> bool:
+    """True for a read of a number that cannot fail."""
+    match rhs:
+        case f.Op("index", (f.Var(ty=f.Arr(elem, rank)), *at)):
+            return rank == len(at) and elem in (*FLOATS, f.BOOL) and droppable(rhs)
+        case _:
+            return False
 
 
 def is_plain(rhs: f.Rhs) -> bool:
@@ -131,7 +143,7 @@ def varying(par: f.Par) -> Varying | None:
         return None
     guards, guarded = map(frozenset, (found.guards, found.guarded) if found.can_wait else ((), ()))
     return Varying(
-        binds, pieces, found.how, frozenset(found.numbers), found.lanes, several(par, found, pieces), guards, guarded,
+        binds, pieces, found.how, frozenset(found.cut), found.lanes, several(par, found, pieces), guards, guarded,
         found.functions, frozenset(found.accs),
     )  # fmt: skip
 
@@ -149,7 +161,7 @@ def varying_step(par: f.Par) -> Varying | None:
     if not known or not found.fits_step(par.space[-1][0], binds, [*kept, *summed]):
         return None
     none, accs = frozenset[str](), frozenset(found.accs)
-    return Varying(binds, pieces, found.how, frozenset(found.numbers), found.lanes, 1, none, none, False, accs)
+    return Varying(binds, pieces, found.how, frozenset(found.cut), found.lanes, 1, none, none, False, accs)
 
 
 def several(par: f.Par, found: _Finder, pieces: dict[int, Row]) -> int:
@@ -176,7 +188,8 @@ class _Misfit(Exception):
 class _Finder:
     def __init__(self, par: f.Par) -> None:
         self.how = {par.space[-1][0].name: BY_LANE}
-        self.numbers = {par.space[-1][0].name}
+        self.numbers = {par.space[-1][0].name}  # the lane's number plus something
+        self.cut: set[str] = set()  # such numbers that are cut off or go around a ring
         if len(par.space) > 1:
             self.how[par.space[-2][0].name] = BY_ROW
         self.lanes = 16
@@ -226,7 +239,7 @@ class _Finder:
             if how or not (self.accs | self.kept).isdisjoint(rhs_mentions(bind.rhs)):
                 self.bind(bind, how)
         for x in block.results:
-            if self.is_number(x):
+            if self.is_whole(x):
                 raise _Misfit
 
     def bind(self, bind: f.Bind, how: int) -> None:
@@ -320,7 +333,7 @@ class _Finder:
             return self.number(var, op)
         if self.is_power(op):
             fits = True
-        elif op.op != "index" and any(map(self.is_number, op.args)):
+        elif op.op != "index" and any(map(self.is_whole, op.args)):
             fits = self.of_number(var, op)
         elif op.op == "index":
             array, *at = op.args
@@ -342,11 +355,14 @@ class _Finder:
     def of_number(self, var: f.Var, op: f.Op) -> bool:
         """True for comparisons of the lanes' numbers with each other or with what is alike in all lanes, and for a
         conversion to a float."""
-        compared = op.op in COMPARISONS and all(self.is_number(a) or not self.of(a) & BY_LANE for a in op.args)
+        compared = op.op in COMPARISONS and all(self.is_whole(a) or not self.of(a) & BY_LANE for a in op.args)
         return compared or (op.op == "cast" and var.ty in FLOATS)
 
     def is_number(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Var) and atom.name in self.numbers
+
+    def is_whole(self, atom: f.Atom) -> bool:
+        return self.is_number(atom) or (isinstance(atom, f.Var) and atom.name in self.cut)
 
     def places(self, at: Sequence[f.Atom]) -> bool:
         """True if lanes can read at these indices, of which one is the number of the lane plus something."""
@@ -380,16 +396,19 @@ class _Finder:
         return found
 
     def number(self, var: f.Var, op: f.Op) -> bool:
-        """Notes that an index is the number of the lane plus something; False if it is no such number."""
-        match op:
-            case f.Op("add", (a, b)):
-                fits = not (self.of(a) & self.of(b) & BY_LANE)
-            case f.Op("sub", (a, b)):
-                fits = not self.of(b) & BY_LANE
+        """Notes that an index is the number of the lane plus something, or that this is cut off or goes around a ring;
+        False if it is no such number."""
+        by_lane = [a for a in op.args if self.of(a) & BY_LANE]
+        cuts, of_number = is_cut(op), self.is_number(by_lane[0])
+        match op.op:
+            case "add":
+                fits = True
+            case "sub":
+                fits = by_lane[0] is op.args[0]
             case _:
-                fits = False
-        self.numbers.add(var.name)
-        return fits
+                fits = cuts and (of_number or op.op != "mod")
+        (self.numbers if of_number and not cuts else self.cut).add(var.name)
+        return fits and len(by_lane) == 1
 
     def steps(self, indices: Sequence[f.Var], body: f.Block) -> None:
         """The step of a loop.  It must not gather much for little arithmetic."""
