@@ -7,8 +7,8 @@ An index is a sum: constants, lengths and indices of loops, each with a factor. 
 least and greatest values of the loops' indices, by the lengths that the code tells (`flat/dims.py`), also through calls
 (`flat/known_sizes.py`).  So are `i + u` in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in
 reverse.  What is cut off, max 0 (min (n - 1) (i + u)), is in bounds where there is a step of a loop over n.  A place
-on a ring, (i + 1) mod n, is in bounds, too, and needs no division (attr `ring`); where the operand has whole turns more,
-as in (i + 1 + n) mod n, these go.
+on a ring, (i + 1) mod n, is in bounds, too, and needs no division (attr `ring`); where the operand has whole turns
+more, as in (i + 1 + n) mod n, these go.
 """
 
 from __future__ import annotations
