@@ -114,8 +114,7 @@ class _Nest:
         apart = alone and not self.lanes and not self.straight
         parts = in_parts(self.leaf, self.binds, e.unit.has_masks) if apart else None
         self.strips = Strips(e, parts) if parts else None
-        if parts:
-            self.binds = parts.second
+        self.binds = parts.second if parts else self.binds
         in_order = any(out.kind == "fold" and k in self.state for k, (out, _) in enumerate(self.values))
         self.wide = not in_order and interrupts.is_short(f.Block(tuple(self.binds), ()))  # for LLVM's vectors
         self.middle = self.between_borders()

@@ -24,8 +24,8 @@ from dplc.machine.emit.module.debug import has_no_location
 from dplc.machine.emit.module.emitter import Emitter, zeros
 from dplc.machine.emit.module.layout import leaves
 from dplc.machine.emit.module.unit import Unit
+from dplc.machine.emit.scalars import function_groups
 from dplc.machine.emit.scalars.function_groups import Group
-from dplc.machine.emit.scalars.operations import function_groups
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Loop, Values
 

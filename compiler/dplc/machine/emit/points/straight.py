@@ -22,8 +22,9 @@ from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.points.lane_operations import has_functions
 from dplc.machine.emit.points.lanes import Lanes, num
-from dplc.machine.emit.points.varying import Varying, has_functions, varying_step
+from dplc.machine.emit.points.varying import Varying, varying_step
 from dplc.machine.emit.scalars.vectors import places, vector_type
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
 from dplc.machine.emit.module.emitter import Emitter
-from dplc.machine.emit.scalars.operations import maths
+from dplc.machine.emit.scalars import maths
 from dplc.machine.llvm.types import SCALARS
 from dplc.narrow import expect_type
 
