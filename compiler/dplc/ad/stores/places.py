@@ -40,9 +40,13 @@ class Ravel:
         return floats[0] if plain and len(floats) == 1 else None
 
     def branches(self, ty: f.Type) -> bool:
-        """True for data that has several parts of its own type in one node."""
-        payloads = self.old[ty.name].payloads if isinstance(ty, f.Data) else ()
-        return any(list(parts_of([p])).count(ty) > 1 for p in payloads if p is not None)
+        """True for data that holds its own type in several parts, itself or in a node below it."""
+        around = [name for name in datas_reached([ty], self.old) if self.reaches(f.Data(name), ty)]
+        payloads = [p for name in around for p in self.old[name].payloads if p is not None]
+        return any(sum(self.reaches(part, ty) for part in parts_of([p])) > 1 for p in payloads)
+
+    def reaches(self, part: f.Type, ty: f.Type) -> bool:
+        return isinstance(ty, f.Data) and ty.name in datas_reached([part], self.old)
 
     def holds(self, ty: f.Type) -> bool:
         """True if values of a type hold floats."""

@@ -16,43 +16,47 @@ visit all of a list or tree gain nothing.  (JAX's `ravel_pytree` is for all para
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from dpl.node import replace
 
-from dplc.ad.stores.places import Ravel
+from dplc.ad.stores.places import Ravel, parts_of
 from dplc.flat import term as f
 from dplc.flat.build import block_of, integer
-from dplc.flat.walk import every, rebuild, unchanged, with_body, with_branches
+from dplc.flat.walk import blocks, every, rebuild, unchanged, with_body, with_branches
 from dplc.passes.arrays.chosen_elements import differentiated
 from dplc.passes.arrays.plain_copies import with_plain_copies
+from dplc.passes.simplify.callers import reachable
 
 
 def raveled_data(program: f.Program) -> f.Program:
-    pulled = {rhs.fn for fn in program.fns.values() for rhs in (b.rhs for b in every(fn.body))
+    pulled = {rhs.fn for fn in program.fns.values() for rhs in rhs_of(fn.body)
               if isinstance(rhs, f.Ad) and rhs.mode == "vjp"}  # fmt: skip
-    walked = [program.fns[name] for name in program.fns if name in pulled and walks(program.fns[name].body)]
+    walked = [program.fns[name] for name in program.fns if name in pulled and name not in program.rules]
     if not walked:
         return program
     ravel = Ravel(program)
-    changed = {fn.name: made for fn in walked if (made := raveled(fn, ravel)) is not fn}
+    copies = _Copies(program, ravel)
+    changed = {fn.name: made for fn in walked if (made := raveled(fn, copies)) is not fn}
     if not changed:
         return program
+    needed = reachable(program, program.fns | ravel.fns | changed)
+    more = {name: fn for name, fn in ravel.fns.items() if name in needed}
     derived = differentiated(program)
-    program = replace(program, fns=program.fns | ravel.fns, datas=program.datas | ravel.datas)
+    program = replace(program, fns=program.fns | more, datas=program.datas | ravel.datas)
     return with_plain_copies(program, changed, derived, ravel.b.supply)
 
 
-def walks(body: f.Block) -> bool:
-    """True if a loop has data for a state."""
-    loops = (bind.rhs for bind in every(body) if isinstance(bind.rhs, f.For | f.While))
-    return any(isinstance(var.ty, f.Data) for loop in loops for var in loop.state)
+def rhs_of(block: f.Block) -> Iterator[f.Rhs]:
+    return (bind.rhs for bind in every(block))
 
 
-def raveled(fn: f.Fn, ravel: Ravel) -> f.Fn:
+def raveled(fn: f.Fn, copies: _Copies) -> f.Fn:
     """The function with the parts of its last argument raveled for which it pays."""
     for root in roots(fn):
-        number = ravel.number(root.ty)
+        number = copies.ravel.number(root.ty)
         if number is not None:
-            fn = with_body(fn, with_places(fn.body, root, number, ravel))
+            fn = with_body(fn, with_places(fn.body, root, number, copies))
     return fn
 
 
@@ -65,16 +69,16 @@ def roots(fn: f.Fn) -> list[f.Var]:
     return [var for var in found.values() if isinstance(var.ty, f.Data)]
 
 
-def with_places(body: f.Block, root: f.Var, number: f.Num, ravel: Ravel) -> f.Block:
+def with_places(body: f.Block, root: f.Var, number: f.Num, copies: _Copies) -> f.Block:
     """The body of a function that reads the numbers of `root` in an array, if this pays."""
-    b = ravel.b
+    ravel, b = copies.ravel, copies.ravel.b
     tree, values = b.var(root.name, ravel.type(root.ty)), b.var("values", f.Arr(number, 1))
-    reads = _Reads(ravel, root, tree, values)
+    reads = _Reads(copies, values, {root.name: tree}, root)
     try:
         made = reads.plain(body)
     except Elsewhere:
         return body
-    if not reads.pays:
+    if reads.walks < 1:
         return body
     with b.inside() as binds:
         count = b.call(ravel.counter(root.ty), (root, integer(0)), f.I64, hint="n")
@@ -85,20 +89,93 @@ def with_places(body: f.Block, root: f.Var, number: f.Num, ravel: Ravel) -> f.Bl
     return f.Block((*made.binds[:first], *block_of(binds, ()).binds, *made.binds[first:]), made.results)
 
 
+NEVER = -1000  # loops around what does not walk
+
+
 class Elsewhere(Exception):
     """The data goes where it cannot be data with places."""
 
 
-class _Reads:
-    """Writes a function that reads data by places.  `now` has the variables of such data under their old names; `depth`
-    tells how many loops are around, and `pays` whether one of them walks to one of several children."""
+class _Copies:
+    """Copies of functions that take data with places for some arguments.  `walks` tells how many loops are
+    around what goes from node to node in each."""
 
-    def __init__(self, ravel: Ravel, root: f.Var, tree: f.Var, values: f.Var) -> None:
-        self.ravel, self.b = ravel, ravel.b
-        self.root, self.values = root, values
-        self.now: dict[str, f.Var] = {root.name: tree}
+    def __init__(self, program: f.Program, ravel: Ravel) -> None:
+        self.ravel = ravel
+        special = program.rules.keys() | program.checkpoints
+        self.old = {name: fn for name, fn in program.fns.items() if name not in special}
+        self.names: dict[tuple[str, tuple[bool, ...]], str] = {}
+        self.walks: dict[str, int] = {}
+
+    def copy(self, name: str, placed: tuple[bool, ...], values: f.Type) -> str:
+        """The name of the copy; raises Elsewhere if there is none."""
+        known = self.names.get((name, placed))
+        if known is not None:
+            return known
+        before = dict(self.names), dict(self.ravel.fns)
+        try:
+            return self.written(name, placed, values)
+        except Elsewhere:
+            self.names, self.ravel.fns = before  # what was written meanwhile may call this one
+            raise
+
+    def written(self, name: str, placed: tuple[bool, ...], values: f.Type) -> str:
+        if name not in self.old:
+            raise Elsewhere
+        fn, b = self.old[name], self.ravel.b
+        new = self.names[name, placed] = b.supply.fresh(name)
+        array = b.var("values", values)
+        reads = _Reads(self, array, {}, None)
+        params = tuple([reads.renamed(p) if is_placed else p for p, is_placed in zip(fn.params, placed, strict=True)])
+        body = reads.plain(fn.body)
+        walked = (param.ty for param, is_placed in zip(fn.params, placed, strict=True) if is_placed)
+        onward = [a for rhs in rhs_of(body) if isinstance(rhs, f.Call) and rhs.fn == new for a in rhs.args]
+        if calls_on_a_path(body, new) == 1 and any(map(self.ravel.branches, walked)) and several(body, onward):
+            reads.walked(0)
+        self.walks[new] = reads.walks
+        self.ravel.fns[new] = replace(fn, name=new, params=(*params, array), body=body)
+        return new
+
+
+def calls_on_a_path(block: f.Block, name: str) -> int:
+    """How many calls of a function are on one path through a block, at most; those in loops count twice."""
+    total = 0
+    for bind in block.binds:
+        inner = [calls_on_a_path(one, name) for one in blocks(bind.rhs)]
+        if isinstance(bind.rhs, f.If | f.Switch):
+            total += max(inner)
+        else:
+            total += (isinstance(bind.rhs, f.Call) and bind.rhs.fn == name) + 2 * sum(inner)
+    return total
+
+
+def several(block: f.Block, chosen: Sequence[f.Atom]) -> bool:
+    """True if some of these atoms are one of several parts of a node, as the block chooses."""
+    made = {var.name: (bind.rhs, k) for bind in every(block) for k, var in enumerate(bind.vars)}
+    todo, found = [atom for atom in chosen if isinstance(atom.ty, f.Data)], set[tuple[f.Type, int]]()
+    while todo:
+        atom = todo.pop()
+        match made.pop(atom.name, None) if isinstance(atom, f.Var) else None:
+            case f.TupGet(tup, i), _:
+                found.add((tup.ty, i))
+            case (f.If() | f.Switch()) as branch, k:
+                todo += [arm.results[k] for arm in blocks(branch)]
+            case _:
+                pass
+    return len(found) > 1
+
+
+class _Reads:
+    """Writes code that reads data by places.  `now` has the variables of such data under their old names, `empty` the
+    constructors without payload; `depth` tells how many loops are around, `walks` how many are around what walks, at
+    most.  `root` is there as it was, too."""
+
+    def __init__(self, copies: _Copies, values: f.Var, now: dict[str, f.Var], root: f.Var | None) -> None:
+        self.copies, self.ravel, self.b = copies, copies.ravel, copies.ravel.b
+        self.values, self.now, self.root = values, now, root
+        self.empty: dict[str, f.ConMake] = {}
         self.depth = 0
-        self.pays = False
+        self.walks = NEVER
 
     def placed(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Var) and atom.name in self.now
@@ -112,18 +189,43 @@ class _Reads:
             raise Elsewhere
         return atom
 
+    def walked(self, loops: int) -> None:
+        """Some code here walks, with so many loops around it."""
+        self.walks = max(self.walks, self.depth + loops)
+
     def renamed(self, var: f.Var) -> f.Var:
         """A variable that is data with places from now on."""
         self.now[var.name] = f.Var(var.name, self.ravel.type(var.ty))
         return self.now[var.name]
 
+    # ---- parts of data
+
     def part(self, var: f.Var, binds: list[f.Bind]) -> f.Var:
-        """What is bound where `var` was, for a part of data: a place, data with places, or neither."""
-        if f.is_float(var.ty):
-            place = self.b.var("place", f.I64)
-            binds.append(f.Bind((var,), f.Op("index", (self.values, place), (("unchecked", True),))))
+        """What is bound where `var` was, for a part of data: data with places; or a place, or a tuple of such."""
+        if not self.ravel.holds(var.ty):
+            return var
+        if any(isinstance(part, f.Data) and self.ravel.holds(part) for part in parts_of([var.ty])):
+            return self.renamed(var)
+        place = self.b.var("place", self.ravel.type(var.ty))
+        with self.b.inside() as read:
+            items = self.numbers(place, var.ty)
+        binds += block_of(read, ()).binds
+        last = binds.pop()
+        assert last.vars == (items,)
+        binds.append(f.Bind((var,), last.rhs))
+        return place
+
+    def numbers(self, place: f.Atom, ty: f.Type) -> f.Atom:
+        """The numbers at the places in a tuple."""
+        if f.is_float(ty):
+            return self.b.op("index", (self.values, place), unchecked=True)
+        if not isinstance(ty, f.Tup):
             return place
-        return self.renamed(var) if self.ravel.holds(var.ty) else var
+        items = [self.numbers(self.b.one(f.TupGet(place, i), self.ravel.type(item), "part"), item)
+                 for i, item in enumerate(ty.items)]  # fmt: skip
+        return self.b.one(f.TupMake(tuple(items)), ty, "t")
+
+    # ---- blocks
 
     def block(self, block: f.Block) -> f.Block:
         """A block whose results may be data with places."""
@@ -143,17 +245,32 @@ class _Reads:
                 after = list[f.Bind]()
                 out += [f.Bind((self.part(bind.vars[0], after),), f.TupGet(self.read(tup), i)), *after]
             case f.If(_, then, else_):
-                out.append(self.joined(bind, bind.rhs, [then, else_]))
+                self.joined(bind, bind.rhs, [then, else_], out)
             case f.Switch(scrutinee, cases, default):
                 opened = [self.case(case, self.placed(scrutinee)) for case in cases]
                 rhs = f.Switch(self.read(scrutinee), tuple(opened), default)
-                out.append(self.joined(bind, rhs, [*(c.body for c in opened), *([] if default is None else [default])]))
+                arms = [*(case.body for case in opened), *([] if default is None else [default])]
+                self.joined(bind, rhs, arms, out)
             case f.For() | f.While() as loop:
-                out.append(self.loop(bind, loop))
+                self.loop(bind, loop, out)
+            case f.Call(_, args) as call if any(map(self.placed, args)):
+                out.append(f.Bind(bind.vars, self.call(call)))
             case rhs:
+                if isinstance(rhs, f.ConMake) and rhs.arg is None:
+                    self.empty[bind.vars[0].name] = rhs
                 self.depth += 1
                 out.append(f.Bind(bind.vars, rebuild(rhs, self.whole, self.plain, unchanged)))
                 self.depth -= 1
+
+    def call(self, call: f.Call) -> f.Call:
+        """A call with data with places; if the function cannot take it, with the whole data."""
+        placed = tuple(map(self.placed, call.args))
+        try:
+            name = self.copies.copy(call.fn, placed, self.values.ty)
+        except Elsewhere:
+            return f.Call(call.fn, tuple(map(self.whole, call.args)), call.span)
+        self.walked(self.copies.walks.get(name, NEVER))
+        return f.Call(name, (*map(self.read, call.args), self.values), call.span)
 
     def case(self, case: f.Case, placed: bool) -> f.Case:
         if not placed or case.payload is None:
@@ -162,7 +279,7 @@ class _Reads:
         payload = self.part(case.payload, first)
         return f.Case(case.tag, payload, f.Block((*first, *case.body.binds), case.body.results))
 
-    def joined(self, bind: f.Bind, rhs: f.Rhs, arms: list[f.Block]) -> f.Bind:
+    def joined(self, bind: f.Bind, rhs: f.Rhs, arms: list[f.Block], out: list[f.Bind]) -> None:
         """A branch with the arms of the new program: a result is data with places in all of them, or in none."""
         made = [self.block(arm) for arm in arms]
         vars_ = list(bind.vars)
@@ -170,19 +287,30 @@ class _Reads:
             if any(self.placed(arm.results[k]) and arm.results[k] != self.root for arm in made):
                 vars_[k] = self.renamed(var)
                 made = [self.with_placed(arm, k) for arm in made]
-        return f.Bind(tuple(vars_), with_branches(rhs, made))
+        out.append(f.Bind(tuple(vars_), with_branches(rhs, made)))
 
     def with_placed(self, arm: f.Block, k: int) -> f.Block:
-        """An arm whose result is data with places, or that fails."""
-        result, binds = arm.results[k], arm.binds
-        if not self.placed(result):
-            if not (binds and result in binds[-1].vars and is_failure(binds[-1].rhs)):
-                raise Elsewhere
-            made = [self.renamed(var) if var == result else var for var in binds[-1].vars]
-            binds = (*binds[:-1], f.Bind(tuple(made), binds[-1].rhs))
-        return f.Block(binds, (*arm.results[:k], self.read(result), *arm.results[k + 1 :]))
+        """An arm whose result is data with places: it may be a constructor without payload, or the arm fails."""
+        result, binds = arm.results[k], list(arm.binds)
+        if self.placed(result):
+            new = self.read(result)
+        elif isinstance(result, f.Const):
+            new = f.Const(result.value, self.ravel.type(result.ty))
+        else:
+            new = self.b.var(result.name, self.ravel.type(result.ty))
+            binds.append(f.Bind((new,), self.stand_in(result, new.ty, arm)))
+        return f.Block(tuple(binds), (*arm.results[:k], new, *arm.results[k + 1 :]))
 
-    def loop(self, bind: f.Bind, loop: f.For | f.While) -> f.Bind:
+    def stand_in(self, result: f.Var, ty: f.Type, arm: f.Block) -> f.Rhs:
+        """What gives a value with places where an arm makes one without."""
+        if result.name in self.empty and isinstance(ty, f.Data):
+            return replace(self.empty[result.name], data=ty.name)
+        for bind in arm.binds:
+            if result in bind.vars and isinstance(bind.rhs, f.Op) and bind.rhs.op == "fail":
+                return bind.rhs  # it is never reached
+        raise Elsewhere
+
+    def loop(self, bind: f.Bind, loop: f.For | f.While, out: list[f.Bind]) -> None:
         """A loop; its states that start as data with places must stay so, or all be the whole data."""
         state = tuple([self.renamed(var) if self.placed(init) else var
                        for var, init in zip(loop.state, loop.inits, strict=True)])  # fmt: skip
@@ -196,8 +324,9 @@ class _Reads:
         for var, result, placed in zip(loop.state, body.results, walked, strict=False):
             if placed and not self.placed(result):
                 raise Elsewhere
-            self.pays |= placed and self.depth > 0 and result != var and self.ravel.branches(var.ty)
-        vars_ = [self.renamed(var) if placed else var for var, placed in zip(bind.vars, walked, strict=False)]
+            if placed and self.ravel.branches(var.ty) and several(body, [result]):
+                self.walked(0)
+        vars_ = [self.renamed(var) if was else var for var, was in zip(bind.vars, walked, strict=False)]
         inits = tuple(map(self.read, loop.inits))
         made = f.Block(body.binds, tuple(results))
         rhs: f.Rhs = (
@@ -205,8 +334,5 @@ class _Reads:
             if isinstance(loop, f.For)
             else replace(loop, state=state, inits=inits, cond=test, body=made)
         )
-        return f.Bind((*vars_, *bind.vars[len(vars_) :]), rhs)
+        out.append(f.Bind((*vars_, *bind.vars[len(vars_) :]), rhs))
 
-
-def is_failure(rhs: f.Rhs) -> bool:
-    return isinstance(rhs, f.Op) and rhs.op == "fail"
