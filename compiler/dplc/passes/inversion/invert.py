@@ -178,7 +178,15 @@ class _Inverter:
             if done:
                 rest = without(bind, done)
                 return [*(self.sums(rest, expect_type(f.Par, rest.rhs)) or [rest]), *made]
-        return None
+        return self.phases(bind, par)
+
+    def phases(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """The sums where places lie apart by a stride."""
+        from dplc.passes.inversion.polyphase import in_phases
+
+        phases = in_phases(bind, par, self.affine, self.supply)
+        made = None if phases is None else self.whole(phases.adds, expect_type(f.Par, phases.adds.rhs))
+        return None if phases is None or made is None else [*phases.before, *made, *phases.after]
 
     def stencil(self, bind: f.Bind, par: f.Par) -> Done:
         from dplc.passes.inversion.stencils import stencil
