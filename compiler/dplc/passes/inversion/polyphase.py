@@ -32,12 +32,23 @@ MOST = 8  # phases of which each is that of a constant
 
 @node
 class Phases:
-    """The nest that adds to an array with phases, what is computed before it, and what makes the array that was added
-    to of this one."""
+    """The nest that adds to an array with phases, what is computed before it, what it begins with, and what makes the
+    array that was added to of this one.  If `fits` is something, all this is only so where it holds."""
 
-    before: list[f.Bind]
+    before: tuple[f.Bind, ...]
+    start: tuple[f.Bind, ...]
     adds: f.Bind
-    after: list[f.Bind]
+    after: f.Block
+    fits: f.Atom | None
+
+    def around(self, sums: list[f.Bind], bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
+        """The bindings in place of those of a nest, with these in place of that with phases."""
+        binds = (*self.start, *sums, *self.after.binds)
+        if self.fits is None:
+            return [*self.before, *binds]
+        as_it_is = Copier(supply, {}).binds((bind,))
+        arms = f.Block(binds, self.after.results), f.Block(as_it_is, as_it_is[0].vars)
+        return [*self.before, f.Bind(bind.vars, f.If(self.fits, *arms))]
 
 
 def in_phases(bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply) -> Phases | None:
@@ -140,19 +151,51 @@ class _Writer(Copier):
                     raise Unfit
 
     def nest(self, bind: f.Bind, par: f.Par) -> Phases:
-        out = par.outs[0]
-        ty = self.deeper(expect_type(f.Arr, bind.vars[0].ty))
-        self.counts = [self.count(k, length) for k, length in enumerate(self.sites.lengths)]
-        self.dims = [n for count, stride in zip(self.counts, self.strides, strict=True)
+        b, (out,), (var,) = self.b, par.outs, bind.vars
+        lengths, ty = self.sites.lengths, self.deeper(expect_type(f.Arr, var.ty))
+        counts = [self.count(k, length) for k, length in enumerate(lengths)]
+        self.dims = [n for count, stride in zip(counts, self.strides, strict=True)
                      for n in ((count, integer(stride)) if stride > 1 else (count,))]  # fmt: skip
-        before = list(self.b.binds)
-        self.b.binds.clear()
-        made = expect_type(f.Par, self.rhs(replace(par, outs=(replace(out, target=f.Const(None, ty), inner=()),))))
+        room = [product(b, (count, integer(stride))) for count, stride in zip(counts, self.strides, strict=True)]
+        differ = [(n, length) for n, length in zip(room, lengths, strict=True) if n != length]
+        other = any(all(isinstance(n, f.Const) for n in pair) for pair in differ)  # there are always other lengths
+        fits = None if other or not differ else all_hold(b, [b.op("eq", pair) for pair in differ])
+        adds_there = isinstance(out.target, f.Var)
+        before = block_of(b.binds, ()).binds
+        b.binds = []
+        start: f.Atom = f.Const(None, ty)
+        if out.target is not None and adds_there and not other:
+            start = b.op("reshape", (b.op("acc_zeros", (out.target, *lengths)), *self.dims), unchecked=True)
+        made = expect_type(f.Par, self.rhs(replace(par, outs=(replace(out, target=start, inner=()),))))
         made = replace(made, space=(*made.space, *[(phase, integer(1)) for phase in self.phases.values()]))
-        adds = f.Bind((f.Var(self.supply.fresh(bind.vars[0].name), ty),), made)
-        with self.b.inside() as binds:
-            self.finish(adds.vars[0], bind.vars[0], out.target)
-        return Phases([*block_of(before, ()).binds], adds, [*block_of(binds, ()).binds])
+        sums = b.var(var.name, ty)
+        begins = block_of(b.binds, ()).binds
+        with b.inside() as binds:
+            as_it_is = f.Op("reshape", (sums, *lengths), (("unchecked", True),))
+            if fits is not None and adds_there:
+                var = b.one(as_it_is, var.ty, var.name)
+            else:
+                last = self.whole(sums, room, as_it_is, other, fits, var)
+                if adds_there and other:
+                    last = f.Op("acc_add", (expect_type(f.Var, out.target), b.one(last, var.ty, var.name)))
+                b.binds.append(f.Bind((var,), last))
+        after = block_of(binds, (var,))
+        return Phases(before, begins, f.Bind((sums,), made), after, fits if adds_there else None)
+
+    def whole(
+        self, made: f.Var, room: Sequence[f.Atom], as_it_is: f.Op, other: bool, fits: f.Atom | None, var: f.Var
+    ) -> f.Rhs:  # fmt: skip
+        """The array that is added to, made of that with phases."""
+        if other:
+            return self.other(made, room)
+        if fits is None:
+            return as_it_is
+        b = self.b
+        with b.inside() as here:
+            same = b.one(as_it_is, var.ty, var.name)
+        with b.inside() as there:
+            copied = b.one(self.other(made, room), var.ty, var.name)
+        return f.If(fits, block_of(here, (same,)), block_of(there, (copied,)))
 
     def deeper(self, ty: f.Arr) -> f.Arr:
         return f.Arr(ty.elem, self.rank)
@@ -243,27 +286,6 @@ class _Writer(Copier):
         return [written(self.b, self.affine, total), phase]
 
     # ---- the array that is added to
-
-    def finish(self, made: f.Var, var: f.Var, target: f.Atom | None) -> None:
-        """Writes the array of the old form, and adds it to what was there."""
-        b, lengths = self.b, self.sites.lengths
-        room = [product(b, (count, integer(stride)))
-                for count, stride in zip(self.counts, self.strides, strict=True)]  # fmt: skip
-        differ = [(n, length) for n, length in zip(room, lengths, strict=True) if n != length]
-        if differ and all(isinstance(atom, f.Const) for pair in differ for atom in pair):
-            last = self.other(made, room)
-        elif differ:
-            there = all_hold(b, [b.op("eq", pair) for pair in differ])
-            with b.inside() as same:
-                as_it_is = b.op("reshape", (made, *lengths), unchecked=True)
-            with b.inside() as other:
-                copied = b.one(self.other(made, room), var.ty, var.name)
-            last = f.If(there, block_of(same, (as_it_is,)), block_of(other, (copied,)))
-        else:
-            last = f.Op("reshape", (made, *lengths), (("unchecked", True),))
-        if isinstance(target, f.Var):
-            last = f.Op("acc_add", (target, b.one(last, var.ty, var.name)))
-        b.binds.append(f.Bind((var,), last))
 
     def other(self, made: f.Var, room: Sequence[f.Atom]) -> f.Rhs:
         """The array with lengths that are no multiples of the strides: a part of that with phases, or a copy."""

@@ -153,8 +153,8 @@ class _Stencil(Additions):
         b, space = self.b, tuple([(self.b.var("place", f.I64), length) for length in first.dims])
         for place, length in space:
             self.affine.loop(place, length)
-        if self.phases(first) and target is None and len(space) > 1:
-            return self.rows(sites, space)
+        if self.phases(first) and len(space) > 1:
+            return self.rows(sites, space, target)
         places = [place for place, _ in space]
         with b.inside() as binds:
             total: f.Atom = f.Const(0.0, first.value.ty)
@@ -169,13 +169,16 @@ class _Stencil(Additions):
         number = length.value if isinstance(length, f.Const) else 0
         return number if isinstance(number, int) and number <= PHASES and is_phase(site, index) else 0
 
-    def rows(self, sites: list[Site], space: Space) -> f.Par:
+    def rows(self, sites: list[Site], space: Space, target: f.Var | None) -> f.Par:
         """The sums at all phases of a place are kept by one point."""
         places, numbers = [place for place, _ in space], []
+        start: f.Atom = f.Const(0.0, sites[0].value.ty)
         with self.b.inside() as binds:
             for phase in range(self.phases(sites[0])):
                 mine = [site for site in sites if site.offsets[site.solved[-1]] == phase]
-                numbers.append(self.total(f.Const(0.0, sites[0].value.ty), mine, places[:-1]))
+                if target is not None:
+                    start = self.b.op("index", (target, *places[:-1], integer(phase)), unchecked=True)
+                numbers.append(self.total(start, mine, places[:-1]))
             row = self.b.op("array", numbers)
         return f.Par(space[:-1], block_of(binds, (row,)), (f.Out("keep", inner=(space[-1][1],)),))
 
@@ -191,17 +194,25 @@ class _Stencil(Additions):
         groups: dict[int, list[Site]] = {}
         for site in sites:
             groups.setdefault(site.offsets[site.solved[k]], []).append(site)
-        made, every = total, sites[0].dims[k] == integer(len(groups))
-        for number, (phase, mine) in enumerate(groups.items()):
-            with b.inside() as then:
-                its = self.total(total, mine, places, k + 1)
-            if every and not number:  # it is this one if it is no other one
-                b.binds += then
-                made = its
-                continue
-            cond = b.op("eq", (places[k], integer(phase)))
-            made = b.one(f.If(cond, block_of(then, (its,)), f.Block((), (made,))), total.ty, "sum")
-        return made
+        every = sites[0].dims[k] == integer(len(groups))
+        return self.of_phase(total, list(groups.items()), every, places, k)
+
+    def of_phase(
+        self, total: f.Atom, groups: list[tuple[int, list[Site]]], every: bool, places: list[f.Var], k: int
+    ) -> f.Atom:  # fmt: skip
+        """The same, where number k of the places is asked for; `every` if one of these phases is that of the place."""
+        if not groups:
+            return total
+        b, ((phase, mine), *others) = self.b, groups
+        with b.inside() as here:
+            its = self.total(total, mine, places, k + 1)
+        if every and not others:
+            b.binds += here
+            return its
+        with b.inside() as rest:
+            other = self.of_phase(total, others, every, places, k)
+        cond = b.op("eq", (places[k], integer(phase)))
+        return b.one(f.If(cond, block_of(here, (its,)), block_of(rest, (other,))), total.ty, "sum")
 
     def point(self, site: Site, places: list[f.Var]) -> f.Atom:
         """What comes from the point that adds to this place, if there is one."""
