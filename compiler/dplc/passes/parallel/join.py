@@ -42,6 +42,7 @@ from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
 from dplc.passes.parallel.late_extensions import late_extensions
+from dplc.passes.parallel.late_views import late_views
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
@@ -69,7 +70,7 @@ def joined(fn: f.Fn, supply: f.Supply) -> f.Fn:
     if not kinds(fn.body) & POINTS:
         return fn
     known = with_known_numbers(fn)
-    late = late_extensions(known, supply)
+    late = late_views(late_extensions(known, supply), supply)
     known = known if late is known else with_known_numbers(late)
     return with_body(fn, Joiner(known).block(known.body))
 
