@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.walk import rhs_mentions
+from dplc.flat.walk import every, rhs_mentions
 from dplc.machine.emit.bodies import arrays, interrupts
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
@@ -411,5 +411,5 @@ class Lanes(Arms):
             return values
 
         space, types = [index for index, _ in par.space], [one.type for one in terms]
-        points = SumLoop(e, space, counts, types, term, len(par.body.binds) <= SHORT)
+        points = SumLoop(e, space, counts, types, term, len(every(par.body)) <= SHORT)
         self.define(variables, points.totals(any(isinstance(bind.rhs, f.Par) for bind in par.body.binds)))
