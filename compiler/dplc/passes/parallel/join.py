@@ -43,7 +43,7 @@ from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
 from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.parallel.late_views import late_views
-from dplc.passes.simplify.dead_code import drop_unused
+from dplc.passes.simplify.dead_code import drop_unused, with_compared
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
 from dplc.passes.simplify.row_shapes import one_shape
@@ -280,6 +280,8 @@ class Joiner:
         par = bind.rhs
         assert isinstance(par, f.Par)
         wanted = [k for k, var in enumerate(bind.vars) if self.uses[var.name] > 0 or par.outs[k].kind == "add"]
+        if wanted:
+            wanted = with_compared(par, wanted, self.dims)
         if not wanted or len(wanted) == len(bind.vars):
             return bind
         body = f.Block(par.body.binds, tuple([par.body.results[k] for k in wanted]))
