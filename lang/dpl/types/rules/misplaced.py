@@ -73,12 +73,14 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     order = exchanged(name, given, kinds, [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
-    either = {given[i], kind_of(wanted)} <= {"Arr", "list"}
-    if known := order or usual_of(cx, wanted):
-        return known
-    if type(wanted) is ty.Arr and given[i] == NUMBER:
+    return order or usual_of(cx, wanted) or of_kind(cx, name, value, given[i], wanted)
+
+
+def of_kind(cx: Context, name: str, value: tree.Expr | term.Term, given: str, wanted: Type) -> str:
+    """A help for a number where an array is wanted, or else the function's type."""
+    if type(wanted) is ty.Arr and given == NUMBER:
         return f"an array of one number:  [{written(value)}]"
-    return "" if either else of_library(cx, name, 2)
+    return "" if {given, kind_of(wanted)} <= {"Arr", "list"} else of_library(cx, name, 2)
 
 
 def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> str:
