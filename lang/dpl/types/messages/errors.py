@@ -128,10 +128,16 @@ def for_each(span: Span, why: Why | None, actual, expected) -> tuple[str, ...]:
     """The ways out that are known; rather than the whole type of a function of numbers, that for each of an array."""
     ways = why.ways() if why else ()
     sizes, element = dimensions(actual)
-    are_numbers = all(type(t) is Meta or t in NUMBERS for t in map(prune, (element, expected)))
-    if why is None or len(sizes) != 1 or not are_numbers:
+    if why is None or len(sizes) != 1 or not would_do(prune(element), prune(expected)):
         return ways
     return particular(why) or by_rows(span, why, (1, 0)) or ways
+
+
+def would_do(element, expected) -> bool:
+    """Whether an element of an array may be the number that is expected: both are floats, or both integers."""
+    known = [t for t in (element, expected) if type(t) is not Meta]
+    is_float = any(t in FLOATS if type(t) is not Meta else "real" in t.classes for t in (element, expected))
+    return all(t in NUMBERS for t in known) and not (is_float and any(t not in FLOATS for t in known))
 
 
 def particular(why: Why | None) -> tuple[str, ...]:

@@ -175,9 +175,13 @@ def usual_of(cx: Context, wanted: Type) -> str:
     module, _, _ = wanted.name.rpartition(".")
     values = cx.modules[module].values.items() if module in cx.modules else ()
     usual = [f"{module}.{p}" for p, v in values if isinstance(v, Value) and kind_of(v.scheme.ty) == wanted.name]
-    makers = [p for p, v in values if isinstance(v, Value) and kind_of(outcome(v.scheme.ty)) == wanted.name]
+    makers = [
+        (wanted.name in kinds_wanted(v.scheme.ty), p)  # one that does not take such a value comes first
+        for p, v in values
+        if isinstance(v, Value) and kind_of(outcome(v.scheme.ty)) == wanted.name
+    ]
     if makers and not usual:
-        return f"one is made by  {module}.{min(makers)}"
+        return f"one is made by  {module}.{min(makers)[1]}"
     fields = cx.datas[wanted.name].fields if usual else ()
     changed = f" ; with another field:  {{ {usual[0]} with {fields[-1]} = ... }}" if fields else ""
     return f"one is  {usual[0]}{changed}" if usual else ""
