@@ -30,6 +30,7 @@ from dplc.ad.tangents import shape_check
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, sent
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
+from dplc.flat.places import inside
 from dplc.flat.walk import supply_for, with_binds, with_blocks, with_body, with_rhs
 
 
@@ -103,7 +104,7 @@ class Differentiation(Derivatives):
                 self.rename(b, vars_, (y, self.coefficients.all(b, series, y, order, some), *others))
             case "vjp":
                 made = self.pulled(ad)
-                y, *others, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), ad.span)
+                y, *others, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), inside("vjp", ad.span))
                 self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1]), *self.formed(y))), *others))
             case "pullback":
                 residual = (
@@ -120,7 +121,7 @@ class Differentiation(Derivatives):
         leaves = [leaf for ty in fn.results for leaf in mode.tangents.leaves(ty)]
         types = (*fn.results, *(leaves[i] for i in made.results))
         called = (made.name, (*args, *tangents)) if made.results else (ad.fn, args)
-        values = b.call(*called, types, ad.span)
+        values = b.call(*called, types, inside(ad.mode, ad.span))
         outs = dict(zip(made.results, values[len(fn.results) :], strict=True))
         return values[: len(fn.results)], [outs.get(i) for i in range(len(mode.tangents.leaves(fn.results[0])))]
 

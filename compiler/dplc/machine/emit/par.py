@@ -5,7 +5,7 @@
 
 A Par whose body ends in another Par of a known length is one nest: the matrix `[for i < n, j < m -> e]` has no rows of
 its own.  Points are independent, and LLVM is told so, to vectorise the innermost loop.  A result overwrites its target
-if that is unique.  `rows.py` writes results that are rows, `sums.py` sums.
+if that is unique.  `points/rows.py` writes results that are rows, `points/sums.py` sums.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from dpl.node import replace
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
-from dplc.machine.emit import arrays, inplace, interrupts, threads
-from dplc.machine.emit.arrays import Array
-from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.emit.borders import Middle, middle
-from dplc.machine.emit.destinations import rows_there
-from dplc.machine.emit.emitter import zeros
-from dplc.machine.emit.lanes import Lanes, lanes_of
-from dplc.machine.emit.layout import leaves
-from dplc.machine.emit.marks import marked, masks
-from dplc.machine.emit.own_places import adds_apart
-from dplc.machine.emit.rows import Row, Rows, in_pieces, shape_of
-from dplc.machine.emit.straight import straight
-from dplc.machine.emit.strips import Strips, in_parts
-from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
+from dplc.machine.emit import threads
+from dplc.machine.emit.bodies import arrays, inplace, interrupts
+from dplc.machine.emit.bodies.arrays import Array
+from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.module.emitter import zeros
+from dplc.machine.emit.module.layout import leaves
+from dplc.machine.emit.points.borders import Middle, middle
+from dplc.machine.emit.points.destinations import rows_there
+from dplc.machine.emit.points.lanes import Lanes, lanes_of
+from dplc.machine.emit.points.marks import marked, masks
+from dplc.machine.emit.points.own_places import adds_apart
+from dplc.machine.emit.points.rows import Row, Rows, in_pieces, shape_of
+from dplc.machine.emit.points.straight import straight
+from dplc.machine.emit.points.strips import Strips, in_parts
+from dplc.machine.emit.points.sums import BlockSums, RowSums, Steps, few
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Bordered, Halves, Mark, Values
 from dplc.narrow import expect_type
@@ -48,7 +49,7 @@ def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
     on_host = partial(zeros, f.Tup(tuple([var.ty for var in variables]))) if for_device else nest.write
     if e.unit.device is None:
         return on_host()
-    from dplc.machine.emit.launch import launched
+    from dplc.machine.emit.launches.launch import launched
 
     return launched(e, outer, nest.counts, variables, on_host)
 
@@ -165,12 +166,11 @@ class _Nest:
 
     def changed_in_place(self) -> dict[int, inplace.Chain]:
         """The accumulators that points add to and do nothing else with, by the numbers of the outs."""
-        accs = [(k, out.acc) for k, (out, _) in enumerate(self.values) if out.acc is not None]
-        own = {index.name for index, _ in self.leaf.space}
-        body, counts = self.leaf.body, [count for level in self.levels for _, count in level.par.space]
-        state = [(acc, body.results[k]) for k, acc in accs]
-        known = {accs[chain.index][0]: chain for chain in inplace.chains_in(body, state, own)}
-        return {k: one for k, one in known.items() if self.is_ready(k) or inplace.is_filled(one, body, counts)}
+        accs = [(k, out.acc, x) for k, (out, x) in enumerate(self.values) if out.acc is not None]
+        counts, own = [n for level in self.levels for _, n in level.par.space], {i.name for i, _ in self.leaf.space}
+        chains = inplace.chains_in(self.leaf.body, [(acc, x) for _, acc, x in accs], own)
+        known = [(accs[chain.index][0], chain) for chain in chains]
+        return {k: one for k, one in known if self.is_ready(k) or inplace.is_filled(one, self.leaf.body, counts)}
 
     def is_ready(self, k: int) -> bool:
         target = self.values[k][0].target

@@ -402,9 +402,12 @@ class Joiner:
                 out = replace(out, target=None)
             outs.append(out)
         whole = self.once.joined(first.body, body)
-        return self.used(
-            f.Bind((*earlier.vars, *later.vars), f.Par(first.space, whole, (*first.outs, *outs), first.span))
-        )
+        span = next((par.span for par in (first, second) if keeps_rows(par)), first.span)  # rows may have other sizes
+        return self.used(f.Bind((*earlier.vars, *later.vars), f.Par(first.space, whole, (*first.outs, *outs), span)))
+
+
+def keeps_rows(par: f.Par) -> bool:
+    return any(isinstance(result.ty, f.Arr) for result in par.body.results)
 
 
 class _Point(Renamed):

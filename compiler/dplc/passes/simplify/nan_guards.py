@@ -18,7 +18,7 @@ If a loop has not computed a, vectors need not combine two conditions:
 
     y = select m 0.0 p                                  =>        z = select a 0.0 nan;  y = select n z p
 
-But points that are computed in lanes first leave out the guards that they know (`machine/emit/varying.py`).
+But points that are computed in lanes first leave out the guards that they know (`machine/emit/points/varying.py`).
 
 Several guards of a block have one branch (`guards_together.py`).
 """
@@ -59,7 +59,7 @@ class _Brancher:
     def __init__(self, fn: f.Fn, supply: f.Supply) -> None:
         self.supply = supply
         self.defs = {b.vars[0].name: b.rhs for b in every(fn.body) if isinstance(b.rhs, f.Op) and len(b.vars) == 1}
-        self.lanes = False  # in a loop whose points may be lanes (`machine/emit/varying.py`)
+        self.lanes = False  # in a loop whose points may be lanes (`machine/emit/points/varying.py`)
         self.kept = False  # in a loop that only keeps what it computes: guards of lanes are left out there
         self.changed = False
 
