@@ -165,12 +165,11 @@ class _Nest:
 
     def changed_in_place(self) -> dict[int, inplace.Chain]:
         """The accumulators that points add to and do nothing else with, by the numbers of the outs."""
-        accs = [(k, out.acc) for k, (out, _) in enumerate(self.values) if out.acc is not None]
-        own = {index.name for index, _ in self.leaf.space}
-        body, counts = self.leaf.body, [count for level in self.levels for _, count in level.par.space]
-        state = [(acc, body.results[k]) for k, acc in accs]
-        known = {accs[chain.index][0]: chain for chain in inplace.chains_in(body, state, own)}
-        return {k: one for k, one in known.items() if self.is_ready(k) or inplace.is_filled(one, body, counts)}
+        accs = [(k, out.acc, x) for k, (out, x) in enumerate(self.values) if out.acc is not None]
+        counts, own = [n for level in self.levels for _, n in level.par.space], {i.name for i, _ in self.leaf.space}
+        chains = inplace.chains_in(self.leaf.body, [(acc, x) for _, acc, x in accs], own)
+        known = [(accs[chain.index][0], chain) for chain in chains]
+        return {k: one for k, one in known if self.is_ready(k) or inplace.is_filled(one, self.leaf.body, counts)}
 
     def is_ready(self, k: int) -> bool:
         target = self.values[k][0].target
