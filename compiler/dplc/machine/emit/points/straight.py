@@ -22,9 +22,9 @@ from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.points.lane_operations import has_functions
 from dplc.machine.emit.points.lanes import Lanes, num
-from dplc.machine.emit.points.marks import MASKS_FROM
-from dplc.machine.emit.points.varying import Varying, has_functions, varying_step
+from dplc.machine.emit.points.varying import Varying, varying_step
 from dplc.machine.emit.scalars.vectors import places, vector_type
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS
@@ -37,7 +37,7 @@ SHORT = range(4, 4 * LANES)  # points that only keep numbers, or add to arrays
 
 def straight(e: BodyEmitter, par: f.Par, count: str) -> Straight | None:
     """The writer of the points of a Par's last dimension, if vectors do them."""
-    if e.is_cold or e.unit.vector_bytes < MASKS_FROM or not count.isdigit() or len(every(par.body)) > MOST:
+    if e.is_cold or not e.unit.has_masks or not count.isdigit() or len(every(par.body)) > MOST:
         return None
     sums = any(out.kind == "fold" for out in par.outs)
     if sums and not (FEW <= int(count) <= BLOCK and len(par.space) == 1):
