@@ -433,3 +433,14 @@ do print (f [for i < {n}, r < 5 -> sin (float (i + r))] [for i < {n}, r < 5 -> c
 
     few, many = lines(20), lines(40)
     assert few < 1.2 * many, (few, many)
+
+
+def test_comprehensions_beside_each_other_are_loops_of_few_results() -> None:
+    """Those of one length have common work; all in one, LLVM would compare the places of all of them."""
+
+    def widest(n: int) -> int:
+        made = "\n".join(f"let a{i} = [for i < k -> float i * {i}.5] in" for i in range(n))
+        program = compiled("join", f"let f (k : int) =\n{made}\n{' + '.join(f'sum a{i}' for i in range(n))}\ndo print (f 7)")
+        return max(len(b.rhs.outs) for fn in program.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Par))
+
+    assert widest(8) == 8 and widest(80) < 40
