@@ -440,7 +440,8 @@ def test_comprehensions_beside_each_other_are_loops_of_few_results() -> None:
 
     def widest(n: int) -> int:
         made = "\n".join(f"let a{i} = [for i < k -> float i * {i}.5] in" for i in range(n))
-        program = compiled("join", f"let f (k : int) =\n{made}\n{' + '.join(f'sum a{i}' for i in range(n))}\ndo print (f 7)")
+        total = " + ".join(f"sum a{i}" for i in range(n))
+        program = compiled("join", f"let f (k : int) =\n{made}\n{total}\ndo print (f 7)")
         return max(len(b.rhs.outs) for fn in program.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Par))
 
     assert widest(8) == 8 and widest(80) < 40
