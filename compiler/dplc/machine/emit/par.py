@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 from dpl.node import replace
@@ -75,10 +74,9 @@ class _Nest:
     # ---- what becomes of the results
 
     def write(self) -> Values:
-        e, w = self.e, self.e.w
-        inits: Values = []
+        e, w, inits = self.e, self.e.w, list[str]()
         self.floats: list[int] = []  # those that are summed from vectors
-        total = str(prod(map(int, self.counts))) if all(n.isdigit() for n in self.counts) else w.product(self.counts)
+        total = w.product(self.counts)
         self.row_base: dict[int, str] = {}  # the number of the first point of the row that is added to
         self.find_rows()
         self.chains = self.changed_in_place()
