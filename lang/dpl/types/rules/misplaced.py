@@ -30,8 +30,6 @@ WHOLE = {
 WITH_STATE = {"scan": "Array.scan_left", "reduce": "fold"}
 COLUMNS = ("Data.numbers", "Data.texts")
 NUMBER = "number"  # a literal: it has any numeric type
-
-
 RULES = {
     "with_vjp": "the rule gives the value and the pullback:  fun x -> (f x, fun g -> ... * g)",
     "with_jvp": "the rule gives the value and its tangent:  fun x dx -> (f x, ... * dx)",
