@@ -23,7 +23,7 @@ from dpl.node import replace
 from dplc.ad.stores.places import Ravel, parts_of
 from dplc.flat import term as f
 from dplc.flat.build import block_of, integer
-from dplc.flat.walk import blocks, every, rebuild, unchanged, with_body, with_branches
+from dplc.flat.walk import blocks, every, names, rebuild, unchanged, with_body, with_branches
 from dplc.passes.arrays.chosen_elements import differentiated
 from dplc.passes.arrays.plain_copies import with_plain_copies
 from dplc.passes.simplify.callers import reachable
@@ -147,6 +147,16 @@ def calls_on_a_path(block: f.Block, name: str) -> int:
         else:
             total += (isinstance(bind.rhs, f.Call) and bind.rhs.fn == name) + 2 * sum(inner)
     return total
+
+
+def stops(loop: f.For | f.While) -> bool:
+    """True if a loop along lists may stop before these end: not only their constructors tell."""
+    if isinstance(loop, f.For):
+        return True
+    tests = every(loop.cond)
+    told = {var.name for bind in tests for var in bind.vars}
+    by_ends = all(isinstance(bind.rhs, f.Switch) and isinstance(bind.rhs.scrutinee.ty, f.Data) for bind in tests)
+    return not by_ends or not told.issuperset(names(loop.cond.results))
 
 
 def several(block: f.Block, chosen: Sequence[f.Atom]) -> bool:
@@ -324,7 +334,8 @@ class _Reads:
         for var, result, placed in zip(loop.state, body.results, walked, strict=False):
             if placed and not self.placed(result):
                 raise Elsewhere
-            if placed and self.ravel.branches(var.ty) and several(body, [result]):
+            partly = stops(loop) or (self.ravel.branches(var.ty) and several(body, [result]))
+            if placed and result != var and partly:
                 self.walked(0)
         vars_ = [self.renamed(var) if was else var for var, was in zip(bind.vars, walked, strict=False)]
         inits = tuple(map(self.read, loop.inits))
