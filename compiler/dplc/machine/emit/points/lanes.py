@@ -21,15 +21,18 @@ from collections.abc import Callable, Sequence
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.walk import rhs_mentions
+from dplc.flat.walk import every, rhs_mentions
 from dplc.machine.emit.bodies import arrays, interrupts
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.module.layout import leaves, struct
-from dplc.machine.emit.points.lane_memory import Memory, splat
+from dplc.machine.emit.points.lane_arms import Arms
+from dplc.machine.emit.points.lane_memory import splat
+from dplc.machine.emit.points.lane_operations import is_function, is_read, selects
+from dplc.machine.emit.points.lane_reads import num
 from dplc.machine.emit.points.lane_sums import SumLoop
-from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, is_function, varying
-from dplc.machine.emit.scalars.vectors import function, of_numbers, power, powers, powi, vector, vector_type
+from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, varying
+from dplc.machine.emit.scalars.vectors import function, of_numbers, power, powers, powi, vector, vector_type, whole
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
@@ -41,12 +44,8 @@ ROWS = 4  # points of the dimension before the last one that are computed togeth
 
 def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
     """The writer of a Par's points in lanes, if they fit.  `counts` are those of its dimensions."""
-    found = varying(par)
+    found = varying(par, e.unit.has_masks)
     return Lanes(e, par, found, counts) if found else None
-
-
-def num(ty: f.Type) -> str:
-    return expect_type(f.Num, ty).name
 
 
 @node
@@ -66,18 +65,16 @@ class Cell:
     stride: str
 
 
-class Lanes(Memory):
-    """A Par whose points are written in lanes.  `parts` has the values of varying variables: one for each row if they
-    vary by rows."""
+class Lanes(Arms):
+    """A Par whose points are written in lanes."""
 
     def __init__(self, e: BodyEmitter, par: f.Par, how: Varying, counts: Sequence[str]) -> None:
         fit = how.several if how.accs else max(1, min(how.several, e.unit.vector_bytes // LEAST))
-        super().__init__(e, how.lanes * fit)
-        self.par, self.how = par, how
+        super().__init__(e, how.lanes * fit, how)
+        self.par = par
         self.count = counts[-1]
         self.row_count = counts[-2] if len(counts) > 1 else ""
         self.rows = self.how_many_rows()
-        self.parts: dict[str, Values] = {}
         self.base = "0"  # the number of the first point of the innermost dimension
         self.rooms: dict[str, list[Array]] = {}  # for what the steps of a loop keep
         self.steps: dict[str, tuple[list[Array], str]] = {}  # what was kept, by the number of the step
@@ -85,8 +82,9 @@ class Lanes(Memory):
         self.quick = True  # without guards
 
     def how_many_rows(self) -> int:
-        """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays."""
-        if self.how.accs:
+        """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays,
+        or read them in branches."""
+        if self.how.accs or self.how.masked:
             return 1
         sums = sum(len(bind.vars) for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For))
         least = int(self.row_count) if self.row_count.isdigit() else ROWS
@@ -214,30 +212,6 @@ class Lanes(Memory):
                 stored += zip(items, values, strict=True)
         return stored
 
-    # ---- operands
-
-    def varies(self, atom: f.Atom, bit: int) -> bool:
-        return bool(self.how.of(atom) & bit)
-
-    def of_row(self, atom: f.Atom, row: int) -> Values:
-        """The leaves of an atom in a row."""
-        if isinstance(atom, f.Var) and atom.name in self.parts:
-            parts = self.parts[atom.name]
-            return [parts[row if self.varies(atom, BY_ROW) else 0]]
-        return self.e.value(atom)
-
-    def in_lanes(self, atom: f.Atom, row: int) -> str:
-        """The vector of a number's values in a row."""
-        (value,) = self.of_row(atom, row)
-        return value if self.varies(atom, BY_LANE) else splat(self.w, self.width, SCALARS[num(atom.ty)], value)
-
-    def whole(self, atom: f.Atom, row: int) -> str:
-        """The vector of a whole number, which may be that of the lane, plus something."""
-        first = splat(self.w, self.width, "i64", self.of_row(atom, row)[0])
-        if not self.varies(atom, BY_LANE):
-            return first
-        return self.w.let(f"add <{self.width} x i64> {first}, <{', '.join(f'i64 {i}' for i in range(self.width))}>")
-
     # ---- bindings
 
     def binds(self, binds: Sequence[f.Bind]) -> None:
@@ -245,7 +219,7 @@ class Lanes(Memory):
             how = self.how.of_rhs(bind.rhs)
             rows = range(self.rows if how & BY_ROW else 1)
             match bind.rhs:
-                case _ if self.in_memory(bind):
+                case _ if self.in_memory(bind) or self.of_edges(bind, rows):
                     pass
                 case _ if not how:
                     self.e.run([bind])
@@ -261,7 +235,7 @@ class Lanes(Memory):
                     self.field(bind.vars[0], cell, k)
                 case f.Op(_, args) if self.quick and bind.vars[0].name in self.how.guards:
                     self.parts[bind.vars[0].name] = [self.varied(args[-1], bind.vars[0], row) for row in rows]
-                case f.Op() as op if how & BY_LANE and bind.vars[0].ty != f.I64:
+                case f.Op() as op if how & BY_LANE and not self.how.is_lane(bind.vars[0]):
                     self.parts[bind.vars[0].name] = [self.vector(bind.vars[0], op, row) for row in rows]
                 case rhs:
                     self.parts[bind.vars[0].name] = [self.scalar(bind, set(rhs_mentions(rhs)), row) for row in rows]
@@ -275,6 +249,8 @@ class Lanes(Memory):
                 self.e.define(bind.vars, self.e.value(acc))
             case f.For() as loop if self.how.adds(loop):
                 self.loop(bind.vars, loop)
+            case f.If() as branch if self.how.adds(branch):
+                self.arms(bind.vars, branch)
             case f.Op("index", (f.Var(name), step)) if name in self.rooms:
                 self.steps[bind.vars[0].name] = self.rooms[name], self.e.one(step)
             case f.TupGet(f.Var(name), k) if name in self.steps:
@@ -286,11 +262,28 @@ class Lanes(Memory):
                 return False
         return True
 
+    def of_edges(self, bind: f.Bind, rows: range) -> bool:
+        """Notes an index that is cut off, and reads what is alike in all lanes in an arm; False for other bindings."""
+        match bind.rhs:
+            case f.Op() as op if bind.vars and bind.vars[0].name in self.how.cut:
+                self.places[bind.vars[0].name] = [self.place_of(bind, op, row) for row in rows]
+            case f.Op("index") as op if self.under and not self.how.of_rhs(op) & BY_LANE and is_read(op):
+                self.define(bind.vars, [self.careful(bind, row) for row in rows])
+            case _:
+                return False
+        return True
+
     def branch(self, variables: tuple[f.Var, ...], branch: f.If, rows: range) -> None:
-        """Writes a branch as a selection; a guard that can wait as what it guards."""
+        """Writes a branch as a selection, if its arms only compute; a guard that can wait as what it guards."""
+        if not selects(branch):
+            self.arms(variables, branch)
+            return
         wait = self.quick and variables[0].name in self.how.guards
         if not wait:
-            self.binds((*branch.then.binds, *branch.else_.binds))
+            for arm, truth in ((branch.then, True), (branch.else_, False)):
+                self.under.append((branch.cond, truth))
+                self.binds(arm.binds)
+                self.under.pop()
         for var, yes, no in zip(variables, branch.then.results, branch.else_.results, strict=True):
             if wait:
                 self.parts[var.name] = [self.varied(yes, var, row) for row in rows]
@@ -304,21 +297,12 @@ class Lanes(Memory):
                 for row in rows
             ]  # fmt: skip
 
-    def varied(self, atom: f.Atom, var: f.Var, row: int) -> str:
-        """A number in a row: a vector if a variable varies by lanes."""
-        return self.in_lanes(atom, row) if self.how.of(var) & BY_LANE else self.of_row(atom, row)[0]
-
-    def scalar(self, bind: f.Bind, names: set[str], row: int) -> str:
-        """A number that varies by rows only, or the first of the lanes' numbers."""
-        for name in names & self.parts.keys():
-            self.e.env[name] = [self.parts[name][row if self.how.how[name] & BY_ROW else 0]]
-        self.e.run([bind])
-        return self.e.one(bind.vars[0])
-
     def vector(self, var: f.Var, op: f.Op, row: int) -> str:
         if is_function(op):
             operands = [self.in_lanes(a, row) for a in op.args]
             return function(self.w, op.op, num(var.ty), self.width, operands, self.e.unit.vector_bytes)
+        if var.name in self.how.chosen:
+            return whole(self.w, self.width, self.in_lanes(op.args[0], row))
         if op.op == "powi":
             x, exponent = self.in_lanes(op.args[0], row), op.args[1]
             if self.varies(exponent, BY_LANE):
@@ -330,16 +314,11 @@ class Lanes(Memory):
             return of_numbers(self.w, op.op, num(var.ty), self.width, [self.whole(a, row) for a in op.args])
         if op.op != "index":
             return vector(self.w, op.op, num(op.args[-1].ty), self.width, [self.in_lanes(a, row) for a in op.args])
-        array = arrays.array_of(op.args[0].ty, self.e.value(op.args[0]))
-        at = arrays.address(self.e, array, [self.of_row(i, row)[0] for i in op.args[1:]])
-        k = next(k for k, i in enumerate(op.args[1:]) if self.varies(i, BY_LANE))
-        if k + 1 == len(array.dims):
-            return self.load(num(var.ty), at, array.size)
-        return self.gather(num(var.ty), at, self.w.product(array.dims[k + 1 :]), array.size)
+        return self.read(var, op, row)
 
     def cell(self, a: f.Atom, at: Sequence[f.Atom], row: int) -> Cell:
         array = arrays.array_of(a.ty, self.e.value(a))
-        place = arrays.address(self.e, array, [self.of_row(i, row)[0] for i in at])
+        place = self.element(array, [self.of_row(i, row)[0] for i in at])
         by_lane = [k for k, i in enumerate(at) if self.varies(i, BY_LANE)]
         width = str(len(leaves(array.elem)))
         return Cell(place, self.w.product([*array.dims[by_lane[0] + 1 :], width]) if by_lane else "0")
@@ -348,7 +327,7 @@ class Lanes(Memory):
         """Reads a part of a tuple."""
         before = f.Tup(expect_type(f.Tup, cell.ty).items[:k])
         size = struct(cell.ty).align
-        found = [Cell(self.w.element(c.at, str(len(leaves(before))), size), c.stride) for c in self.cells[cell.name]]
+        found = [Cell(self.after(c.at, str(len(leaves(before))), size), c.stride) for c in self.cells[cell.name]]
         if isinstance(var.ty, f.Tup):
             self.cells[var.name] = found
         elif self.varies(var, BY_LANE):
@@ -432,5 +411,5 @@ class Lanes(Memory):
             return values
 
         space, types = [index for index, _ in par.space], [one.type for one in terms]
-        points = SumLoop(e, space, counts, types, term, len(par.body.binds) <= SHORT)
+        points = SumLoop(e, space, counts, types, term, len(every(par.body)) <= SHORT)
         self.define(variables, points.totals(any(isinstance(bind.rhs, f.Par) for bind in par.body.binds)))
