@@ -56,6 +56,16 @@ class Affine:
             self.found(bind.vars[0], bind.rhs.args[0])
         elif (total := self.total(bind.rhs)) is not None:
             self.sums[bind.vars[0].name] = total
+        else:
+            self.divided(bind.vars[0].name, bind.rhs)
+
+    def divided(self, name: str, op: f.Op) -> None:
+        """Notes that n times the quotient by n is not greater than what is divided."""
+        match op.op, op.args:
+            case "div", (a, f.Const(int(n), f.I64)) if 0 < n < MOST and all(map(self.is_small, total := self.sum(a))):
+                self.facts.append(combined(total, {name: 1}, -n))
+            case _:
+                pass
 
     def chosen(self, name: str, op: f.Op) -> None:
         """Notes what a count is that is 0 under a condition, or a constant where it overflowed."""

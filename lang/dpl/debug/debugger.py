@@ -8,7 +8,6 @@ debugger.go("step", back=True)
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from dpl.core import term as c
@@ -30,7 +29,7 @@ from dpl.debug.inspect import (
     running_sweeps,
     tangent,
 )
-from dpl.debug.nonfinite import Finite, Origin
+from dpl.debug.nonfinite import Finite, Origin, always
 from dpl.debug.parts import Part
 from dpl.debug.points import Place, Point
 from dpl.debug.run import Ended, Interrupted, Listener, Run
@@ -59,7 +58,7 @@ class Stop:
     text: str = ""
     breakpoint: Breakpoint | None = None
 
-DERIVATIVE = regex(r"\s*d\s+([^\W\d].*|[({\[].*)", re.DOTALL)  # `d x`, `d (f x)`
+AT_LEVEL = regex(r"\s@\s+(-?\d+)\s*$")  # `d x @ 2`
 
 
 class Debugger(Listener):
@@ -182,7 +181,7 @@ class Debugger(Listener):
         if not b.condition:
             return True
         try:
-            value, ty = self.in_scope(b.condition, frame)
+            value, ty = self.evaluate(b.condition, frame)
             if ty == t.BOOL:
                 return value is True
             self.log(f"{b}: the condition has type {type_text(ty)}, not bool")
@@ -334,20 +333,37 @@ class Debugger(Listener):
         return found
 
     def evaluate(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
-        """The value of an expression in the scope of a frame; `d x` is the derivative that belongs to x."""
-        if asked := DERIVATIVE.match(text):
-            own = next((v for v in self.scope(frame) if v.name == "d"), None)
-            if own is None or not isinstance(own.ty, t.Fn):  # a number `d` of the program cannot be applied
-                return self.derivative(asked[1], frame)
-        value, ty = self.in_scope(text, frame)
+        """The value of an expression in the scope of a frame.  In it, `d x` is the derivative that belongs to x."""
+        at = AT_LEVEL.search(text)
+        plain, level = (text[: at.start()], at[1]) if at else (text, "")
+        asked = [] if self.has_own_d(frame) else self.expressions.derivatives(plain)
+        if not asked:
+            value, ty = self.in_scope(text, frame)
+            return value, concrete(ty, value, self.run.interpreter.types)
+        given = []
+        for i, (whole, start, end, of) in reversed([*enumerate(asked)]):  # the last first: places before it stay
+            value, ty = self.derivative(of, level, frame)
+            if whole:
+                return value, ty
+            given.append(Variable(f"d'{i}", value, ty, "local"))
+            plain = f"{plain[:start]}d'{i}{plain[end:]}"
+        value, ty = self.in_scope(plain, frame, given)
         return value, concrete(ty, value, self.run.interpreter.types)
 
-    def in_scope(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
-        """The value of an expression in the scope of a frame, and its type with the sizes that are known."""
+    def has_own_d(self, frame: Frame | None) -> bool:
+        """Whether the program has a function `d` here; a number of this name cannot be applied."""
+        own = next((v for v in self.scope(frame) if v.name == "d"), None)
+        return own is not None and isinstance(own.ty, t.Fn)
+
+    def in_scope(
+        self, text: str, frame: Frame | None = None, given: Sequence[Variable] = ()
+    ) -> tuple[Value, t.Ty]:  # fmt: skip
+        """The value of an expression in the scope of a frame and of what is given, and its type with the sizes that are
+        known."""
         frame = frame or self.frame()
         place = frame.place.point.span if frame else NOWHERE
         try:
-            return self.expressions.value(self.run, text, self.scope(frame), place)
+            return self.expressions.value(self.run, text, [*given, *self.scope(frame)], place)
         except DplError as error:
             unknown = error.diagnostics[0]
             if unknown.code == "E0202" and unknown.span and (told := self.elsewhere(unknown.span.text)):
@@ -369,26 +385,24 @@ class Debugger(Listener):
                 return f"`{name}` has no value here: it is known from line {min(lines)} on"
         return ""
 
-    def derivative(self, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
-        """The cotangent that has flowed to an expression so far, or its tangent.  `x @ 2` asks for level 2, counted
-        from the outermost; by default it is the innermost."""
-        text, _, wanted = text.partition(" @ ")
+    def derivative(self, text: str, level: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
+        """The cotangent that has flowed to an expression so far, or its tangent, at a level that is counted from the
+        outermost; by default it is the innermost."""
         value, ty = self.in_scope(text, frame)
         ty = concrete(ty, value, self.run.interpreter.types)
         levels = active_levels(self.run)
-        if wanted.strip():
-            number = int(wanted) if wanted.strip().isdigit() else 0
-            if not 0 < number <= len(levels):
+        if level:
+            if not 0 < int(level) <= len(levels):
                 deepest = f"the innermost is {len(levels)}" if levels else "no derivative is being computed"
-                raise Refused(f"there is no level {wanted.strip()} here; {deepest}")
-            levels = [levels[number - 1]]
+                raise Refused(f"there is no level {level} here; {deepest}")
+            levels = [levels[int(level) - 1]]
         sweeps = [s for s in running_sweeps(self.run) if s.level in levels]
         if sweeps:
             return cotangent(value, sweeps[0]), ty
         forward = [level for level in levels if is_forward(value, level)]
         if forward:
             return tangent(value, forward[-1]), ty
-        at_level = f" at level {wanted.strip()}" if wanted.strip() else ""
+        at_level = f" at level {level}" if level else ""
         raise Refused(f"no derivative is known here: no sweep runs{at_level}, and `{text.strip()}` has no tangent")
 
     def assign(self, variable: Variable | Part, text: str, frame: Frame | None = None) -> tuple[Value, t.Ty]:
@@ -412,15 +426,15 @@ class Debugger(Listener):
     # ---- what is not finite -----------------------------------------------------------------------------------------
 
     def find_origin(self) -> Origin | None:
-        """The first operation of the run until now whose result is not finite.  The run is repeated to find it; the
-        program is then there."""
+        """The first operation whose result is not finite in the latest item of the program that had one until now.  The
+        run is repeated to find it; the program is then there."""
         if self.finite.last is not None and self.stopped.reason == "nonfinite":
             return self.finite.last
-        now = self.run.time
-        self.run.go_to(0)
-        self.finite.clear()
-        self.finite.watch(True)
-        found = self.run.forward(limit=now + 1)
+        now, items = self.run.time, set()
+        found = self.search(now, lambda: items.add(self.run.item))
+        if not isinstance(found, Interrupted) and items:
+            found = self.search(now, lambda: self.run.item == max(items))
+        self.finite.wanted_now = always
         self.arm()
         if isinstance(found, (Origin, Interrupted)):
             self.stopped = self.outcome(found)
@@ -431,6 +445,13 @@ class Debugger(Listener):
         if self.run.ended is None:
             self.run.go_to(now)
         return None
+
+    def search(self, until: int, wanted: Callable[[], object]) -> object:
+        """Run from the start to the first wanted operation whose result is not finite."""
+        self.run.go_to(0)
+        self.finite = Finite(self.run, wanted)
+        self.finite.watch(True)
+        return self.run.forward(limit=until + 1)
 
 
 def braced(message: str) -> list[str]:

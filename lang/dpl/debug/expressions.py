@@ -6,7 +6,7 @@ for those of definitions.  Of definitions of one name, the last one before the p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -81,6 +81,12 @@ class Expressions:
         except DplError as error:
             raise Refused(f"`{text}` is not an expression: {error.diagnostics[0].title}") from None
 
+    def derivatives(self, text: str) -> list[tuple[bool, int, int, str]]:
+        """The parts `d x` of an expression, from left to right: whether it is all of it, where it begins and ends, and
+        the text of x."""
+        expr = self.parsed(text)
+        return [(a is expr, a.span.start, a.span.end, a.arg.span.text) for a in applications(expr, "d")]
+
     def check(self, text: str, scope: Sequence[Variable], place: Span) -> c.Def:
         if self.session is None:
             self.session = Session()
@@ -122,6 +128,18 @@ class Expressions:
             if meant is not None:
                 found[name] = meant
         return found
+
+
+def applications(part: object, name: str) -> Iterator[tree.App]:
+    """The outermost applications of a name in a tree, from left to right."""
+    if isinstance(part, tree.App) and isinstance(part.fn, tree.Var) and part.fn.name == name:
+        yield part
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from applications(item, name)
+    elif isinstance(part, tree.Node) and not isinstance(part, Span):
+        for field in type(part).__match_args__:
+            yield from applications(getattr(part, field), name)
 
 
 def local(name: str) -> str:

@@ -15,7 +15,7 @@ from dpl.debug.points import Function, Names, Place, bound
 from dpl.debug.run import Run
 from dpl.debug.sweeps import Part, Sweep
 from dpl.debug.values import concrete
-from dpl.eval.code.code import Scope
+from dpl.eval.code.code import Scope, root
 from dpl.eval.code.control import coefficients, split, with_pullback
 from dpl.eval.code.sites import shown_name
 from dpl.eval.derivatives.derive import is_float, node_at, zero_of
@@ -23,7 +23,7 @@ from dpl.eval.values.active import HERE, Dual, Node, at_level
 from dpl.eval.values.instance import Types
 from dpl.eval.values.structure import leaves, rebuild
 from dpl.eval.values.value import FUNCTIONS, Cell, Con, Value
-from dpl.node import entity, node
+from dpl.node import entity, node, replace
 
 MOST_LOOKED_AT = 10_000  # nodes of a sweep
 MOST_ASKED = 400  # operations that are asked in which call they were done
@@ -159,10 +159,22 @@ class Position:
         for frame in (*differentiated, *waiting(self.run, self.k)):
             if not found or not is_own(found[-1], frame):
                 found.append(frame)
+        found += self.item(found)
         if self.sweep:
             x = self.run.state[1]
             return [extended(self.run, self.sweep, x, frame) if frame.sweep is self.sweep else frame for frame in found]
         return found
+
+    def item(self, inside: list[Frame]) -> list[Frame]:
+        """The frame of the item of the program, if the outermost call is the last thing that it does."""
+        item = self.run.program.items[self.run.item]
+        end = item.body
+        while isinstance(end, (c.Let, c.LetRec)):
+            end = end.body
+        place = self.run.places.of.get(id(end))
+        if not inside or self.run.ended or place is None or inside[-1].function is place.point.function:
+            return []
+        return [Frame(replace(place, names=None), (self.run.interpreter.types,), root())]
 
 
 def extended(run: Run, sweep: Sweep, i: int, frame: Frame) -> Frame:

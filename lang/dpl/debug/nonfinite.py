@@ -10,7 +10,7 @@ read by it, is no surprise; a NaN that comes from infinities is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -82,11 +82,16 @@ def text(x: Value) -> str:
     return str(plain) if isinstance(plain, (int, bool)) else "..."
 
 
+def always() -> bool:
+    return True
+
+
 class Finite:
     """Watches operations for results that are not finite, and halts the run at the first ones."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, wanted: Callable[[], object] = always) -> None:
+        """`wanted` says whether the run halts at an origin now."""
+        self.run, self.wanted_now = run, wanted
         self.clear()
 
     def clear(self) -> None:
@@ -111,7 +116,7 @@ class Finite:
 
     def is_wanted(self, origin: Origin) -> bool:
         """Whether the run halts at an origin."""
-        return True
+        return bool(self.wanted_now())
 
     def halt(self, origin: Origin) -> None:
         self.told.add(id(origin))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Any
 
 from dpl.core import term as c
 from dpl.debug.nonfinite import Origin, first_bad, text
@@ -113,33 +114,54 @@ def operations(records: Records, value: Value) -> list[Made]:
     return found
 
 
+class Way:
+    """A chain that grows at its end, which others have in common with it."""
+
+    __slots__ = ("before", "last", "length")
+
+    def __init__(self, last: Any, before: Way | None = None) -> None:
+        self.last, self.before = last, before
+        self.length: int = before.length + 1 if before else 1
+
+    def steps(self) -> list:
+        """The chain from its first link on."""
+        found, way = [], self
+        while way:
+            found.append(way.last)
+            way = way.before
+        return found[::-1]
+
+
 def shortest(records: Records, start: Iterable[Value]) -> list[Made]:
     """The shortest chain of operations from values to an input: a value that no operation made.  Literals are no
     inputs; moving numbers about is no operation."""
-    todo: deque[tuple[Value, tuple[Made, ...]]] = deque((value, ()) for value in start)
+    todo: deque[tuple[Value, Way | None]] = deque((value, None) for value in start)
     seen: set[int] = set()
-    longest: tuple[Made, ...] = ()
+    longest: Way | None = None
     while todo:
         x, way = todo.popleft()
         made = records.of(x)
         if id(x) in seen or made is None:
             continue
         seen.add(id(x))
-        here = way if made.name in SILENT or made.place is None else (*way, made)
+        here = way if made.name in SILENT or made.place is None else Way(made, way)
         operands = causes(made.name, made.value, made.operands)
         if here and not any(records.of(arg) for arg in operands) and not is_constant(made):
-            return list(here)
-        longest = max(longest, here, key=len)
+            return here.steps()
+        longest = max(longest, here, key=lambda found: found.length if found else 0)
         todo.extend((arg, here) for arg in operands)
-    return list(longest)
+    return longest.steps() if longest else []
 
 
 def causes(name: str, value: Value, operands: tuple) -> tuple:
-    """The operands that make a result what it is: a product is zero because of its factors that are, and a quotient
-    infinite or NaN because of a divisor that is zero."""
-    if name == "mul" and is_zero(value):
-        return tuple(operand for operand in operands if is_zero(operand))
-    return operands[1:] if name == "div" and is_zero(operands[1]) else operands
+    """The operands that make a result what it is: a product is zero because of its factors that are, a quotient
+    infinite or NaN because of a divisor that is zero, and zero because of a dividend that is or of a divisor that is
+    infinite.  Else a number that is not finite comes from those that are not."""
+    if is_zero(value) and name in ("mul", "div"):
+        return tuple(operand for operand in operands if is_zero(operand)) or operands[1:] * (name == "div")
+    if name == "div" and is_zero(operands[1]):
+        return operands[1:]
+    return tuple(operand for operand in operands if first_bad(operand)) * bool(first_bad(value)) or operands
 
 
 def active_causes(made: Node) -> tuple[Node, ...]:
@@ -163,17 +185,16 @@ def is_constant(made: Made) -> bool:
 def through_graph(origin: Origin) -> list[Node]:
     """The shortest way in the graph from the node of an origin to an input of the differentiated function."""
     assert origin.node
-    todo: deque[tuple[Node, ...]] = deque([(origin.node,)])
+    todo = deque([Way(origin.node)])
     seen: set[int] = set()
     while todo:
         way = todo.popleft()
-        last = way[-1]
-        if not (parents := active_causes(last)):
-            return list(way)
+        if not (parents := active_causes(way.last)):
+            return way.steps()
         for parent in parents:
             if id(parent) not in seen:
                 seen.add(id(parent))
-                todo.append((*way, parent))
+                todo.append(Way(parent, way))
     return [origin.node]
 
 

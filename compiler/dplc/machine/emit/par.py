@@ -112,10 +112,10 @@ class _Nest:
         self.straight = straight(e, self.leaf, self.counts[-1]) if plain else None
         self.sums = {0: self.sums_at(0)} if self.floats else {}
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
-        parts = in_parts(self.leaf, self.binds) if alone and not self.lanes and not self.straight else None
+        apart = alone and not self.lanes and not self.straight
+        parts = in_parts(self.leaf, self.binds, e.unit.has_masks) if apart else None
         self.strips = Strips(e, parts) if parts else None
-        if parts:
-            self.binds = parts.second
+        self.binds = parts.second if parts else self.binds
         in_order = any(out.kind == "fold" and k in self.state for k, (out, _) in enumerate(self.values))
         self.wide = not in_order and interrupts.is_short(f.Block(tuple(self.binds), ()))  # for LLVM's vectors
         self.middle = self.between_borders()
@@ -166,11 +166,11 @@ class _Nest:
 
     def changed_in_place(self) -> dict[int, inplace.Chain]:
         """The accumulators that points add to and do nothing else with, by the numbers of the outs."""
-        accs = [(k, out.acc) for k, (out, _) in enumerate(self.values) if out.acc is not None]
-        own = {index.name for index, _ in self.leaf.space}
-        found = inplace.chains_in(self.leaf.body, [(acc, self.leaf.body.results[k]) for k, acc in accs], own)
-        known = {accs[chain.index][0]: chain for chain in found}
-        return {k: chain for k, chain in known.items() if chain.certain or self.is_ready(k)}
+        accs = [(k, out.acc, x) for k, (out, x) in enumerate(self.values) if out.acc is not None]
+        counts, own = [n for level in self.levels for _, n in level.par.space], {i.name for i, _ in self.leaf.space}
+        chains = inplace.chains_in(self.leaf.body, [(acc, x) for _, acc, x in accs], own)
+        known = [(accs[chain.index][0], chain) for chain in chains]
+        return {k: one for k, one in known if self.is_ready(k) or inplace.is_filled(one, self.leaf.body, counts)}
 
     def is_ready(self, k: int) -> bool:
         target = self.values[k][0].target

@@ -56,6 +56,8 @@ class Console:
         if "/" in word:
             word, _, more = word.partition("/")
             rest = f"{rest} {more}"
+        if word == "d" and rest and not rest.strip().isdigit():  # `d x` is asked everywhere else, too
+            word, rest = "print", line
         try:
             name = self.meant(word)
             self.last = line if name.removeprefix("r") in MOVES or name == "back" else ""
@@ -210,7 +212,7 @@ class Console:
         self.say("\n".join(show.variable(self.debugger, v) for v in found) or "no values at the top level so far")
 
     def do_print(self, text: str) -> None:
-        """print EXPR: its value in this scope; `print d x`: the derivative that belongs to x (`@ N`: of level N)"""
+        """print EXPR: its value in this scope; in it, `d x` is the derivative that belongs to x (`@ N`: of level N)"""
         if not text:
             raise Refused("print what?")
         value, ty = self.debugger.evaluate(text)

@@ -86,7 +86,7 @@ def misread(cx, name: str, span: Span) -> Way:
     """Suggestions for misreadings: Python's `f"{x}"`, `y = 1` as a step of its own, `let mut x`, `point { x = 1 }`."""
     text, line = span.source.text, span.source.line(span.line)
     following = text[span.end :]
-    if helps := named_arguments(name, span) or after_loop(name, text[: span.start]):
+    if helps := named_arguments(name, span) or after_loop(name, text[: span.start]) or of_file(name, following):
         return Way(helps)
     if following.startswith('"') and name in ("f", "r", "b", "u", "s"):
         edits = (Edit(span, "$"),) if name in ("f", "s") else ()
@@ -117,6 +117,12 @@ def rest_of(following: str) -> str:
     """The rest of a line, and the indented lines after it."""
     found = re.match(r"[^\n]*(\n[ \t]+[^\n]*)*", following)
     return found[0] if found else ""
+
+
+def of_file(name: str, following: str) -> tuple[str, ...]:
+    """A help for `Data.read_csv iris.csv`."""
+    file = re.match(r"\.(csv|txt|json|npy|npz|png|pgm|safetensors|gz)\b", following)
+    return (f'the name of a file is a string:  "{name}{file[0]}"',) if file else ()
 
 
 def after_loop(name: str, before: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 
 from dpl.node import node, replace
 
@@ -30,22 +31,27 @@ from dplc.machine.llvm.writer import Values
 
 @node
 class Chain:
-    """The `state` variable number `index`, and the variables that hold the same array during a step.  `dims` are its
-    lengths if it may be null before the loop.  It is `certain` if every step changes the array."""
+    """The `state` variable number `index`, and the variables that hold the same array during a step, with how often
+    they are mentioned.  `dims` are its lengths if it may be null before the loop.  It is `certain` if every step
+    changes the array."""
 
     index: int
-    variables: tuple[str, ...]
+    held: tuple[tuple[str, int], ...]
     dims: tuple[f.Atom, ...]
     certain: bool
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple([name for name, _ in self.held])
 
 
 @node
 class Link:
-    """What becomes of an array in a binding: the variable that holds it afterwards, those that hold it inside, and the
-    operations that change it.  The binding mentions it so many times."""
+    """What becomes of an array in a binding: the variable that holds it afterwards, those that hold it inside, with how
+    often they are mentioned, and the operations that change it.  The binding mentions it so many times."""
 
     after: str
-    inside: tuple[str, ...]
+    inside: tuple[tuple[str, int], ...]
     changes: tuple[f.Op, ...]
     mentions: int
     certain: bool
@@ -86,17 +92,17 @@ def _chain(
     links: dict[str, Link], index: int, var: f.Var, after: f.Atom, uses: Counter[str], more_than_read: Counter[str],
     inside: set[str],
 ) -> Chain | None:  # fmt: skip
-    name, variables, dims, certain = var.name, list[str](), (), False
+    name, held, dims, certain = var.name, list[tuple[str, int]](), (), False
     while name in links:
         link = links[name]
-        if more_than_read[name] != link.mentions or any(uses[inner] != 1 for inner in link.inside):
+        if more_than_read[name] != link.mentions or any(uses[inner] != count for inner, count in link.inside):
             return None
-        variables += [name, *link.inside]
+        held += [(name, link.mentions), *link.inside]
         dims = _lengths(link.changes) or dims
         certain, name = certain or link.certain, link.after
-    if not variables or uses[name] != 1 or after != f.Var(name, var.ty):
+    if not held or uses[name] != 1 or after != f.Var(name, var.ty):
         return None
-    return None if inside & set(names(dims)) else Chain(index, tuple(variables), dims, certain)
+    return None if inside & set(names(dims)) else Chain(index, tuple(held), dims, certain)
 
 
 def _links(bind: f.Bind) -> Iterator[tuple[str, Link]]:
@@ -108,11 +114,12 @@ def _links(bind: f.Bind) -> Iterator[tuple[str, Link]]:
                     name, link = both
                     yield name, replace(link, after=var.name)
         case f.For() as loop:
-            yield from _inner_links(bind, loop.body, loop.inits, chains(loop))
-        case f.Par(space, body, outs) if outs and all(out.acc for out in outs):
-            state = [(out.acc, x) for out, x in zip(outs, body.results, strict=True) if out.acc]
-            own = {index.name for index, _ in space}
-            yield from _inner_links(bind, body, [out.target for out in outs], chains_in(body, state, own))
+            yield from _inner_links(bind.vars, loop.body, loop.inits, chains(loop))
+        case f.Par(space, body, outs) if any(out.acc for out in outs):
+            adds = [(var, out, x) for var, out, x in zip(bind.vars, outs, body.results, strict=True) if out.acc]
+            variables, state = tuple([var for var, *_ in adds]), [(out.acc, x) for _, out, x in adds if out.acc]
+            found = chains_in(body, state, {index.name for index, _ in space})
+            yield from _inner_links(variables, body, [out.target for _, out, _ in adds], found)
         case f.Op("acc_zeros", (f.Var(name), *_)) as rhs:
             yield name, Link(bind.vars[0].name, (), (rhs,), 1, False)
         case rhs:
@@ -121,14 +128,14 @@ def _links(bind: f.Bind) -> Iterator[tuple[str, Link]]:
 
 
 def _inner_links(
-    bind: f.Bind, body: f.Block, inits: Sequence[f.Atom | None], found: Sequence[Chain]
+    after: Sequence[f.Var], body: f.Block, inits: Sequence[f.Atom | None], found: Sequence[Chain]
 ) -> Iterator[tuple[str, Link]]:
-    """The arrays that an inner loop changes, which begin as `inits`."""
+    """The arrays that an inner loop changes, which begin as `inits` and end as `after`."""
     for chain in found:
-        held = set(chain.variables)
-        changes = [op for inner in every(body) for name, op in _changes(inner.rhs) if name in held]
+        variables = set(chain.variables)
+        changes = [op for inner in every(body) for name, op in _changes(inner.rhs) if name in variables]
         if isinstance(init := inits[chain.index], f.Var):
-            yield init.name, Link(bind.vars[chain.index].name, chain.variables, tuple(changes), 1, chain.certain)
+            yield init.name, Link(after[chain.index].name, chain.held, tuple(changes), 1, chain.certain)
 
 
 def _branches(arms: Sequence[f.Block], ends: Sequence[f.Atom]) -> tuple[str, Link] | None:
@@ -153,10 +160,10 @@ def _branch(arm: f.Block, end: str) -> tuple[str, Link | None]:
     if end not in came:
         return end, None
     name, last = came[end]
-    inside, changes, certain = [end, *last.inside], [*last.changes], last.certain
+    inside, changes, certain = [(end, 1), *last.inside], [*last.changes], last.certain
     while name in came:
         (earlier, link), middle = came[name], name
-        inside += [middle, *link.inside]
+        inside += [(middle, last.mentions), *link.inside]
         changes += link.changes
         certain, name, last = certain or link.certain, earlier, link
     return name, Link(end, tuple(inside), tuple(changes), last.mentions, certain)
@@ -192,6 +199,37 @@ def _read(rhs: f.Rhs) -> list[str]:
             return [name]
         case _:
             return []
+
+
+def is_filled(chain: Chain, body: f.Block, counts: Sequence[f.Atom]) -> bool:
+    """True if the points of a body, of which there are so many, add to an array, or may do so as often as it has
+    elements: then zeros before them cost little, and no addition asks whether the array is null."""
+    inner = points_of(body, frozenset(chain.variables))
+    return chain.certain or (bool(chain.dims) and as_many(chain.dims, (*counts, *inner)))
+
+
+def as_many(dims: Sequence[f.Atom], counts: Sequence[f.Atom]) -> bool:
+    """True if so many points are at least as many as an array with these lengths has elements."""
+    numbers = [n.value for n in (*dims, *counts) if isinstance(n, f.Const) and isinstance(n.value, int)]
+    if len(numbers) == len(dims) + len(counts):
+        return prod(numbers[: len(dims)]) <= prod(numbers[len(dims) :])
+    return not Counter(dims) - Counter(counts)
+
+
+def points_of(body: f.Block, held: frozenset[str]) -> list[f.Atom]:
+    """The counts of the loops in a body around what changes an array that these variables hold; the deepest ones."""
+    found: list[list[f.Atom]] = [[]]
+    for bind in body.binds:
+        match bind.rhs:
+            case f.If(_, then, other):
+                found += [points_of(then, held), points_of(other, held)]
+            case f.For() as loop if not held.isdisjoint(names(loop.inits)):
+                found.append([loop.count, *points_of(loop.body, held)])
+            case f.Par(space, inner, outs) if not held.isdisjoint(names([out.target for out in outs if out.target])):
+                found.append([*[count for _, count in space], *points_of(inner, held)])
+            case _:
+                pass
+    return max(found, key=len)
 
 
 def settled(binds: Sequence[f.Bind]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from dplc.machine.llvm.writer import Values, result_type
 from dplc.passes.kernels.independence import Independence
 
 FIRST_NODE = 10  # of the metadata; the others are in the prelude (`program.py`)
+MASKS_FROM = 32  # bytes of a vector; smaller ones have no masked loads
 
 
 @record
@@ -48,6 +49,11 @@ class Unit:
     _strings: dict[bytes, str] = field(default_factory=dict)
     _locations: dict[tuple[str, int], str] = field(default_factory=dict)
     _groups: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether vectors are loaded and stored in part."""
+        return self.vector_bytes >= MASKS_FROM
 
     def string(self, text: str) -> tuple[str, int]:
         """The address and length of a constant string."""

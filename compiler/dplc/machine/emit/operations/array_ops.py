@@ -129,7 +129,7 @@ def _append(e: BodyEmitter, a: Array, b: Array, counts: list[str]) -> Values:
 def reshape(e: BodyEmitter, op: f.Op) -> Values:
     a, dims = operand(e, op.args[0]), scalars(e, op.args[1:])
     if not op.attr("unchecked") and sorted(n for n in a.dims if n != "1") != sorted(n for n in dims if n != "1"):
-        sites = [str(e.site(op.span)), str(e.site(op.span, "cannot reshape [{a}] to [{b}]"))]
+        sites = [str(e.site(op.span)), str(e.site(op.span, "cannot reshape: {a} elements are not {b}"))]
         old, new = len(a.dims), len(dims)
 
         def check(inner: Emitter, values: Values) -> Values:

@@ -91,8 +91,7 @@ class Reads(Memory):
 
         def of(first: str) -> str:
             indices = [first if i is lane else self.of_row(i, row)[0] for i in at]
-            number = arrays.element_number(self.e, array, indices)
-            return self.masked_element(array, number) if self.under else self.w.element(array.data, number, array.size)
+            return self.element(array, indices)
 
         def together(first: str) -> str:
             if k + 1 == len(array.dims):

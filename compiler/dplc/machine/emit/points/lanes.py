@@ -21,16 +21,18 @@ from collections.abc import Callable, Sequence
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.walk import rhs_mentions
+from dplc.flat.walk import every, rhs_mentions
 from dplc.machine.emit.bodies import arrays, interrupts
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.module.layout import leaves, struct
+from dplc.machine.emit.points.lane_arms import Arms
 from dplc.machine.emit.points.lane_memory import splat
-from dplc.machine.emit.points.lane_reads import Reads, num
+from dplc.machine.emit.points.lane_operations import is_function, is_read, selects
+from dplc.machine.emit.points.lane_reads import num
 from dplc.machine.emit.points.lane_sums import SumLoop
-from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, is_function, is_read, varying
-from dplc.machine.emit.scalars.vectors import function, of_numbers, power, powers, powi, vector, vector_type
+from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, varying
+from dplc.machine.emit.scalars.vectors import function, of_numbers, power, powers, powi, vector, vector_type, whole
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
 from dplc.narrow import expect_type
@@ -42,7 +44,7 @@ ROWS = 4  # points of the dimension before the last one that are computed togeth
 
 def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
     """The writer of a Par's points in lanes, if they fit.  `counts` are those of its dimensions."""
-    found = varying(par)
+    found = varying(par, e.unit.has_masks)
     return Lanes(e, par, found, counts) if found else None
 
 
@@ -63,7 +65,7 @@ class Cell:
     stride: str
 
 
-class Lanes(Reads):
+class Lanes(Arms):
     """A Par whose points are written in lanes."""
 
     def __init__(self, e: BodyEmitter, par: f.Par, how: Varying, counts: Sequence[str]) -> None:
@@ -80,8 +82,9 @@ class Lanes(Reads):
         self.quick = True  # without guards
 
     def how_many_rows(self) -> int:
-        """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays."""
-        if self.how.accs:
+        """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays,
+        or read them in branches."""
+        if self.how.accs or self.how.masked:
             return 1
         sums = sum(len(bind.vars) for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For))
         least = int(self.row_count) if self.row_count.isdigit() else ROWS
@@ -232,7 +235,7 @@ class Lanes(Reads):
                     self.field(bind.vars[0], cell, k)
                 case f.Op(_, args) if self.quick and bind.vars[0].name in self.how.guards:
                     self.parts[bind.vars[0].name] = [self.varied(args[-1], bind.vars[0], row) for row in rows]
-                case f.Op() as op if how & BY_LANE and bind.vars[0].ty != f.I64:
+                case f.Op() as op if how & BY_LANE and not self.how.is_lane(bind.vars[0]):
                     self.parts[bind.vars[0].name] = [self.vector(bind.vars[0], op, row) for row in rows]
                 case rhs:
                     self.parts[bind.vars[0].name] = [self.scalar(bind, set(rhs_mentions(rhs)), row) for row in rows]
@@ -246,6 +249,8 @@ class Lanes(Reads):
                 self.e.define(bind.vars, self.e.value(acc))
             case f.For() as loop if self.how.adds(loop):
                 self.loop(bind.vars, loop)
+            case f.If() as branch if self.how.adds(branch):
+                self.arms(bind.vars, branch)
             case f.Op("index", (f.Var(name), step)) if name in self.rooms:
                 self.steps[bind.vars[0].name] = self.rooms[name], self.e.one(step)
             case f.TupGet(f.Var(name), k) if name in self.steps:
@@ -269,7 +274,10 @@ class Lanes(Reads):
         return True
 
     def branch(self, variables: tuple[f.Var, ...], branch: f.If, rows: range) -> None:
-        """Writes a branch as a selection; a guard that can wait as what it guards."""
+        """Writes a branch as a selection, if its arms only compute; a guard that can wait as what it guards."""
+        if not selects(branch):
+            self.arms(variables, branch)
+            return
         wait = self.quick and variables[0].name in self.how.guards
         if not wait:
             for arm, truth in ((branch.then, True), (branch.else_, False)):
@@ -293,6 +301,8 @@ class Lanes(Reads):
         if is_function(op):
             operands = [self.in_lanes(a, row) for a in op.args]
             return function(self.w, op.op, num(var.ty), self.width, operands, self.e.unit.vector_bytes)
+        if var.name in self.how.chosen:
+            return whole(self.w, self.width, self.in_lanes(op.args[0], row))
         if op.op == "powi":
             x, exponent = self.in_lanes(op.args[0], row), op.args[1]
             if self.varies(exponent, BY_LANE):
@@ -308,7 +318,7 @@ class Lanes(Reads):
 
     def cell(self, a: f.Atom, at: Sequence[f.Atom], row: int) -> Cell:
         array = arrays.array_of(a.ty, self.e.value(a))
-        place = arrays.address(self.e, array, [self.of_row(i, row)[0] for i in at])
+        place = self.element(array, [self.of_row(i, row)[0] for i in at])
         by_lane = [k for k, i in enumerate(at) if self.varies(i, BY_LANE)]
         width = str(len(leaves(array.elem)))
         return Cell(place, self.w.product([*array.dims[by_lane[0] + 1 :], width]) if by_lane else "0")
@@ -317,7 +327,7 @@ class Lanes(Reads):
         """Reads a part of a tuple."""
         before = f.Tup(expect_type(f.Tup, cell.ty).items[:k])
         size = struct(cell.ty).align
-        found = [Cell(self.w.element(c.at, str(len(leaves(before))), size), c.stride) for c in self.cells[cell.name]]
+        found = [Cell(self.after(c.at, str(len(leaves(before))), size), c.stride) for c in self.cells[cell.name]]
         if isinstance(var.ty, f.Tup):
             self.cells[var.name] = found
         elif self.varies(var, BY_LANE):
@@ -401,5 +411,5 @@ class Lanes(Reads):
             return values
 
         space, types = [index for index, _ in par.space], [one.type for one in terms]
-        points = SumLoop(e, space, counts, types, term, len(par.body.binds) <= SHORT)
+        points = SumLoop(e, space, counts, types, term, len(every(par.body)) <= SHORT)
         self.define(variables, points.totals(any(isinstance(bind.rhs, f.Par) for bind in par.body.binds)))

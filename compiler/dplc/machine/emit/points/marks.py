@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 from dplc.flat import term as f
 from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.points.lane_operations import has_functions
 from dplc.machine.emit.points.masks import has_masks
-from dplc.machine.emit.points.varying import has_functions
 from dplc.machine.llvm.target import MASKED
 from dplc.machine.llvm.types import SIZES
 from dplc.machine.llvm.writer import Halves
 
 UNDER_WAY = 4  # vectors of a function's results that are computed at a time: each one waits long for its operands
 VECTOR = 64  # bytes, at most
-MASKS_FROM = 32  # bytes of a vector; smaller ones have no masked loads
 TWICE = 16  # operations, at most, of a loop that is written twice
 
 
@@ -34,7 +33,7 @@ def marked(e: BodyEmitter, index: f.Var, binds: Sequence[f.Bind], wide: bool) ->
 
 def masks(e: BodyEmitter, index: f.Var, binds: Sequence[f.Bind]) -> list[str]:
     """The metadata of a loop whose branches become masks, where the machine has them."""
-    if e.unit.vector_bytes < MASKS_FROM or not has_masks(index, binds):
+    if not e.unit.has_masks or not has_masks(index, binds):
         return []
     return [e.unit.metadata(f'!{{!"llvm.loop.vectorize.width", i32 {e.unit.vector_bytes // size_of(binds)}}}')]
 

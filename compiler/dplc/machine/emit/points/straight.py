@@ -23,9 +23,9 @@ from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.points.lane_operations import has_functions
 from dplc.machine.emit.points.lanes import Lanes, num
-from dplc.machine.emit.points.marks import MASKS_FROM
-from dplc.machine.emit.points.varying import Varying, has_functions, varying_step
+from dplc.machine.emit.points.varying import Varying, varying_step
 from dplc.machine.emit.scalars.vectors import places, vector_type
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS
@@ -40,7 +40,7 @@ FEW_CALLS = range(3, FEW)  # points with calls of elementary functions, which ar
 
 def straight(e: BodyEmitter, par: f.Par, count: str) -> Straight | None:
     """The writer of the points of a Par's last dimension, if vectors do them."""
-    if e.is_cold or e.unit.vector_bytes < MASKS_FROM or not count.isdigit() or len(every(par.body)) > MOST:
+    if e.is_cold or not e.unit.has_masks or not count.isdigit() or len(every(par.body)) > MOST:
         return None
     sums, functions = any(out.kind == "fold" for out in par.outs), has_functions(par.body.binds)
     if sums and not (len(par.space) == 1 and (int(count) in LONG or (functions and int(count) in FEW_CALLS))):

@@ -28,10 +28,11 @@ from dplc.flat.walk import every, names, needed, rhs_mentions
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.bodies.interrupts import is_short
+from dplc.machine.emit.points.lane_operations import FLOATS, has_functions, is_function
 from dplc.machine.emit.points.lanes import Lanes, lanes_of
 from dplc.machine.emit.points.least_values import with_least_values
 from dplc.machine.emit.points.marks import marked
-from dplc.machine.emit.points.varying import FLOATS, has_functions, is_function, varying
+from dplc.machine.emit.points.varying import varying
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
@@ -50,8 +51,9 @@ class Parts:
     adds: bool = False  # in the second part
 
 
-def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
-    """The two parts of a Par's points, whose bindings are these; None if that is not worth it."""
+def in_parts(par: f.Par, binds: tuple[f.Bind, ...], masks: bool) -> Parts | None:
+    """The two parts of a Par's points, whose bindings are these; None if that is not worth it.  `masks`: see
+    `varying`."""
     if par.ordered or any(out.kind != "add" and (out.target or not is_numbers(x.ty))
                           for out, x in zip(par.outs, par.body.results, strict=True)):  # fmt: skip
         return None
@@ -61,10 +63,10 @@ def in_parts(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     if (parts := _additions_last(par, binds)) is not None:
         return parts
     sought = with_least_values(par, binds)
-    if sought is not binds and (parts := _split(par, sought)) and varying(parts.first):
+    if sought is not binds and (parts := _split(par, sought)) and varying(parts.first, masks):
         return parts
     parts = _split(par, binds)
-    return parts if parts and (has_functions(parts.second) or varying(parts.first)) else None
+    return parts if parts and (has_functions(parts.second) or varying(parts.first, masks)) else None
 
 
 def _additions_last(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
@@ -140,7 +142,8 @@ class Strips:
         self.buffers: list[str] = []
         self.start = "0"
         par = parts.first
-        twice = in_parts(par, par.body.binds) if parts.adds and not varying(par) else None
+        masks = e.unit.has_masks
+        twice = in_parts(par, par.body.binds, masks) if parts.adds and not varying(par, masks) else None
         self.inner = Strips(e, twice) if twice else None
         self.binds = twice.second if twice else par.body.binds
 

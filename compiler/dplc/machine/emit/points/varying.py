@@ -18,27 +18,33 @@ the result is NaN, and is computed again.  What only guards ask for does not mat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from dpl.node import node, replace
-from dpl.prims.elementary import VECTORS
 
 from dplc.flat import term as f
 from dplc.flat.nans import passes_nan
 from dplc.flat.types import rank_of
 from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.points.lane_loops import with_loops
+from dplc.machine.emit.points.lane_operations import (
+    FLOATS,
+    arms_fit,
+    has_functions,
+    is_cell,
+    is_function,
+    is_plain,
+    is_read,
+    selects,
+)
 from dplc.machine.emit.points.lane_places import is_cut
 from dplc.machine.emit.points.least_values import with_least_values
 from dplc.machine.emit.points.row_sums import with_row_sums
 from dplc.machine.emit.points.rows import Row, in_pieces, with_fields
 from dplc.machine.emit.scalars.maths import COMPARISONS
-from dplc.machine.emit.scalars.vectors import ROWS
-from dplc.passes.simplify.fold import PRODUCTS
 from dplc.passes.simplify.purity import droppable
 
 UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
-FLOATS = (f.F32, f.F64)
 GATHERED = 8  # operations, at least, for each read of a step that gathers what does not lie side by side
 LITTLE = 24  # bindings that differ, at most, of points of which four vectors are computed together
 FUNCTION = 8  # operations that an elementary function is
@@ -60,9 +66,15 @@ class Varying:
     guarded: frozenset[str]
     functions: bool  # some sum is of elementary functions, of which LLVM makes vectors otherwise
     accs: frozenset[str]  # arrays that points add to
+    masked: bool  # some arms of branches add to arrays or read tuples
+    chosen: frozenset[str] = frozenset()  # whole numbers of lanes that are any; they are kept only
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
+
+    def is_lane(self, var: f.Var) -> bool:
+        """True for the lane's number plus something."""
+        return var.ty == f.I64 and var.name not in self.chosen
 
     def of_rhs(self, rhs: f.Rhs) -> int:
         return how_in(self.how, rhs)
@@ -71,53 +83,11 @@ class Varying:
         return not self.accs.isdisjoint(rhs_mentions(rhs))
 
 
-def is_function(rhs: f.Rhs) -> bool:
-    """True for an elementary function that there is for vectors."""
-    return isinstance(rhs, f.Op) and rhs.op in VECTORS
 
 
-def has_functions(binds: Sequence[f.Bind]) -> bool:
-    """True if there are functions that LLVM makes vectors of."""
-    return any(is_function(bind.rhs) for bind in every(f.Block(tuple(binds), ())))
 
 
-def is_cell(ty: f.Type) -> bool:
-    """True for tuples of floats of one type; they may be nested."""
-    return isinstance(ty, f.Tup) and len(found := set(numbers_in(ty))) == 1 and found <= {*FLOATS}
 
-
-def numbers_in(ty: f.Type) -> Iterator[f.Type]:
-    if isinstance(ty, f.Tup):
-        for item in ty.items:
-            yield from numbers_in(item)
-    else:
-        yield ty
-
-
-def selects(branch: f.If) -> bool:
-    """True for a branch on arithmetic, which may be done where it is not asked for, and on numbers of arrays, which
-    masks protect."""
-    done = [bind.rhs for arm in (branch.then, branch.else_) for bind in arm.binds]
-    return all(selects(rhs) if isinstance(rhs, f.If) else is_plain(rhs) or is_function(rhs) or is_read(rhs)
-               for rhs in done)  # fmt: skip
-
-
-def is_read(rhs: f.Rhs) -> bool:
-    """True for a read of a number that cannot fail."""
-    match rhs:
-        case f.Op("index", (f.Var(ty=f.Arr(elem, rank)), *at)):
-            return rank == len(at) and elem in (*FLOATS, f.BOOL) and droppable(rhs)
-        case _:
-            return False
-
-
-def is_plain(rhs: f.Rhs) -> bool:
-    """True for arithmetic that there is for vectors; powers only where they are products."""
-    match rhs:
-        case f.Op("powi", (_, f.Const(power))):
-            return power in PRODUCTS
-        case _:
-            return isinstance(rhs, f.Op) and rhs.op in ROWS
 
 
 def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
@@ -127,16 +97,17 @@ def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
     return found
 
 
-def varying(par: f.Par) -> Varying | None:
+
+def varying(par: f.Par, masks: bool) -> Varying | None:
     """How a Par varies, if its points can be computed in lanes, and this is worth it: there are sums in it.  The lanes
-    are points of the innermost dimension, the rows are of the next one."""
+    are points of the innermost dimension, the rows are of the next one.  With `masks`, arms of branches may read."""
     plain = all((out.kind == "keep" and not out.target) or out.kind == "add" for out in par.outs)
     if par.ordered or not plain or not any(isinstance(bind.rhs, f.Par | f.For) for bind in par.body.binds):
         return None
     par = with_row_sums(with_loops(par))
     binds, pieces = in_pieces(par)
     binds, pieces = with_fields(tuple(with_least_values(par, binds)), pieces)
-    found = _Finder(par)
+    found = _Finder(par, masks)
     if len(pieces) < sum(out.kind == "keep" for out in par.outs):
         return None
     if not found.fits(binds, [item for row in pieces.values() for item in row.items]):
@@ -144,7 +115,7 @@ def varying(par: f.Par) -> Varying | None:
     guards, guarded = map(frozenset, (found.guards, found.guarded) if found.can_wait else ((), ()))
     return Varying(
         binds, pieces, found.how, frozenset(found.cut), found.lanes, several(par, found, pieces), guards, guarded,
-        found.functions, frozenset(found.accs),
+        found.functions, frozenset(found.accs), found.masked, frozenset(found.chosen),
     )  # fmt: skip
 
 
@@ -156,12 +127,13 @@ def varying_step(par: f.Par) -> Varying | None:
     binds, pieces = with_fields(*in_pieces(par))
     kept = [items[0] for row in pieces.values() if len(items := row.items) == 1]
     summed = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.kind == "fold" and x.ty in FLOATS]
-    found = _Finder(replace(par, space=par.space[-1:]))
+    found = _Finder(replace(par, space=par.space[-1:]), len(kept) < len(par.outs))  # LLVM masks what is only kept
     known = len(kept) + len(summed) + len(found.results) == len(par.outs)
     if not known or not found.fits_step(par.space[-1][0], binds, [*kept, *summed]):
         return None
     none, accs = frozenset[str](), frozenset(found.accs)
-    return Varying(binds, pieces, found.how, frozenset(found.cut), found.lanes, 1, none, none, False, accs)
+    cut = frozenset(found.cut)
+    return Varying(binds, pieces, found.how, cut, found.lanes, 1, none, none, False, accs, found.masked)
 
 
 def several(par: f.Par, found: _Finder, pieces: dict[int, Row]) -> int:
@@ -186,7 +158,9 @@ class _Misfit(Exception):
 
 
 class _Finder:
-    def __init__(self, par: f.Par) -> None:
+    def __init__(self, par: f.Par, masks: bool) -> None:
+        self.masks, self.masked, self.inside = masks, False, False
+        self.chosen: set[str] = set()  # whole numbers of lanes that are any
         self.how = {par.space[-1][0].name: BY_LANE}
         self.numbers = {par.space[-1][0].name}  # the lane's number plus something
         self.cut: set[str] = set()  # such numbers that are cut off or go around a ring
@@ -210,11 +184,11 @@ class _Finder:
         self.results = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.acc]
 
     def fits(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
-        if any(x.ty not in (*FLOATS, f.BOOL) for x in results):
-            return False
         try:
             self.block(f.Block(tuple(binds), tuple(results)))
         except _Misfit:
+            return False
+        if any(x.ty not in (*FLOATS, f.BOOL) and not self.is_chosen(x) for x in results):
             return False
         return self.sums > 0 and all(map(self.is_acc, self.results))
 
@@ -236,8 +210,12 @@ class _Finder:
             if self.step is not None:
                 self.step.update(var.name for var in bind.vars)
             how = how_in(self.how, bind.rhs)
+            if not self.chosen.isdisjoint(rhs_mentions(bind.rhs)):
+                raise _Misfit
             if how or not (self.accs | self.kept).isdisjoint(rhs_mentions(bind.rhs)):
                 self.bind(bind, how)
+            elif self.inside and not droppable(bind.rhs):
+                raise _Misfit
         for x in block.results:
             if self.is_whole(x):
                 raise _Misfit
@@ -272,7 +250,7 @@ class _Finder:
         if not fits:
             raise _Misfit
         if how:
-            self.how.update({var.name: how for var in bind.vars})
+            self.how.update({var.name: how for var in bind.vars if var.name not in self.accs})
 
     def addition(self, op: f.Op) -> bool:
         """True if lanes can add to an array: all at one place, or each at its own.  Then no points are done again."""
@@ -311,8 +289,10 @@ class _Finder:
             self.guarded.add(var.name)
 
     def branch(self, bind: f.Bind, branch: f.If) -> bool:
-        """True for a branch that can be a selection: both arms are done."""
+        """True for a branch that can be a selection: both arms are done, and masks protect what they read."""
         if not selects(branch):
+            return self.masks and arms_fit(branch) and self.arms(bind, branch)
+        if not self.masks and any(is_read(inner.rhs) for arm in (branch.then, branch.else_) for inner in every(arm)):
             return False
         whole = self.sound.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
         guards = whole is not None and branch.then == f.Block((), (whole,))
@@ -327,8 +307,24 @@ class _Finder:
             self.can_wait = False
         return all(var.ty in (*FLOATS, f.BOOL) for var in bind.vars)
 
+    def arms(self, bind: f.Bind, branch: f.If) -> bool:
+        """True for a branch whose arms add to arrays or read tuples: each is done by those lanes that are to do it."""
+        outer, self.masked = self.inside, True
+        self.inside |= bool(self.of(branch.cond) & BY_LANE)
+        for arm in (branch.then, branch.else_):
+            self.block(arm)
+        self.inside = outer
+        self.can_wait &= not any(name in self.guarded or name in self.asked for name in rhs_mentions(branch))
+        for var, yes, no in zip(bind.vars, branch.then.results, branch.else_.results, strict=True):
+            if self.is_acc(yes) and self.is_acc(no):
+                self.accs.add(var.name)
+        return all(var.ty in (*FLOATS, f.BOOL) or var.name in self.accs for var in bind.vars)
+
     def in_lanes(self, var: f.Var, op: f.Op) -> bool:
         """True if an operation on what varies by lanes can be written."""
+        if op.op == "cast" and var.ty == f.I64 and op.args[0].ty == f.F64:
+            self.chosen.add(var.name)
+            return self.step is None
         if var.ty == f.I64:
             return self.number(var, op)
         if self.is_power(op):
@@ -357,6 +353,9 @@ class _Finder:
         conversion to a float."""
         compared = op.op in COMPARISONS and all(self.is_whole(a) or not self.of(a) & BY_LANE for a in op.args)
         return compared or (op.op == "cast" and var.ty in FLOATS)
+
+    def is_chosen(self, atom: f.Atom) -> bool:
+        return isinstance(atom, f.Var) and atom.name in self.chosen
 
     def is_number(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Var) and atom.name in self.numbers

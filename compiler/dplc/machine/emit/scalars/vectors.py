@@ -126,6 +126,11 @@ def of_numbers(w: Writer, row: str, ty: str, lanes: int, args: list[str]) -> str
     return made if ty == "f64" else w.let(f"fptrunc {wide} {made} to {vector_type(ty, lanes)}")
 
 
+def whole(w: Writer, lanes: int, x: str) -> str:
+    """Floats that are whole numbers as such."""
+    return w.let(f"fptosi {vector_type('f64', lanes)} {x} to <{lanes} x i64>")
+
+
 def function(w: Writer, name: str, ty: str, lanes: int, args: Sequence[str], machine: int) -> str:
     """An elementary function of vectors, on a machine whose vectors have so many bytes."""
     t = vector_type(ty, lanes)
