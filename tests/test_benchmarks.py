@@ -1,4 +1,5 @@
-"""Programs of `benchmarks/` give what the same programs in C give, whose derivatives are written by hand."""
+"""Programs of `benchmarks/` give what the same programs in C give, whose derivatives are written by hand.  Where
+there is no such program, reverse mode gives what forward mode and finite differences give."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import beside
+import gradients
 from rows import ROWS
 
 
@@ -19,3 +21,9 @@ from rows import ROWS
 @pytest.mark.parametrize("name", ROWS)
 def test_results_are_those_of_c(name: str, tmp_path: Path) -> None:
     beside.results_agree(name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", gradients.chosen([]), ids=lambda path: path.stem)
+def test_gradients_are_slopes(path: Path) -> None:
+    assert not gradients.disagreement(path)

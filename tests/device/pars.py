@@ -21,8 +21,8 @@ from dplc.flat.types import elem_of
 from dplc.flat.walk import every
 from dplc.machine.cuda.kernels import Kernels
 from dplc.machine.cuda.ptx import ptx
-from dplc.machine.emit.layout import Struct
-from dplc.machine.emit.layout import struct as layout
+from dplc.machine.emit.module.layout import Struct
+from dplc.machine.emit.module.layout import struct as layout
 from dplc.passes.device.kernels import BLOCK, THREADS, Kernel, Made, grid, groups_of
 from dplc.passes.kernels.independence import is_plain
 from dplc.pipeline import Context, compile_to

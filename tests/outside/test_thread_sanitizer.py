@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from dpl.syntax.load import read
-from dplc.machine.emit.memory import SINK
+from dplc.machine.emit.module.memory import SINK
 from dplc.machine.entry.executable import executable_text
 from dplc.machine.llvm.target import to_build
 from dplc.pipeline import Context, compile_to

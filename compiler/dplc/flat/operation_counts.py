@@ -11,7 +11,7 @@ as zero.
 
 The program reads its counters by calling `READ`, a C function that does not exist.  This pass turns these calls into
 `tally`.  The bytes it allocates, copies of shared arrays included, are counted by the machine
-(`machine/emit/emitter.py`).
+(`machine/emit/module/emitter.py`).
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from operator import attrgetter
 
 from dpl.source import NOWHERE, Source, Span
 
+PRELUDE = Source("stdlib/prelude.dp", "")
+
 
 class Inlined(Span):
     """A span in the body of the function `label`, called at `caller` (which may be inlined itself).  A function that
@@ -57,6 +59,13 @@ class Inlining:
         if span == NOWHERE or self.caller == NOWHERE:
             return self.caller if span == NOWHERE else span
         return Inlined(span.source, span.start, span.end, self.label, self.caller)
+
+
+def inside(name: str, caller: Span) -> Span:
+    """The span of what a primitive of differentiation does for its call at `caller`: messages tell that call, as they
+    do for the library's `grad`, and not the call of the derivative in it."""
+    plain = caller == NOWHERE or caller.source.in_library
+    return caller if plain else Inlined(PRELUDE, 0, 0, f"Prelude.{name}", caller)
 
 
 def path(span: Span) -> list[tuple[str, Span]]:

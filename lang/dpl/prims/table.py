@@ -35,7 +35,7 @@ class Row:
     doc: str
     eval: Callable | None = None
     linear: tuple[Callable | None, ...] | None = None
-    llvm: str = ""  # the function that native code calls; without one, `machine/emit/maths.py` writes instructions
+    llvm: str = ""  # the function that native code calls; without one, `emit/scalars/maths.py` writes instructions
     op: str = ""  # the operator that it implements
     public: bool = True  # in scope everywhere; others only as `Prim.name`, in the standard library
     pure: bool = True  # no effect, not even an error

@@ -15,9 +15,9 @@ from dplc.flat import interp, interp_ops
 from dplc.flat import term as f
 from dplc.flat.ops.row import Derivative, Effect, Fails, Row, Rule
 from dplc.flat.ops.table import OPS
-from dplc.machine.emit import array_ops
 from dplc.machine.emit.llvm import emit_text
-from dplc.machine.emit.ops import EMITTERS, alone
+from dplc.machine.emit.operations import array_ops
+from dplc.machine.emit.operations.emitters import EMITTERS, alone
 from dplc.passes.memory.reference_counts import count_references
 from dplc.passes.simplify.simplify import simplify
 from unit.machine.native import Main
@@ -27,11 +27,12 @@ FOLDER = Path(dplc.__file__).parent
 WRITTEN_BY_NAME = {
     "flat/interp_ops.py": "evaluations",
     "ad/reverse/transpose.py": "transposes",
-    "machine/emit/ops.py": "emitters",
-    "machine/emit/array_ops.py": "emitters",
-    "machine/emit/accumulators.py": "emitters",
-    "machine/emit/maths.py": "emitters of scalars",
-    "machine/emit/vectors.py": "emitters of vectors",
+    "machine/emit/operations/emitters.py": "emitters",
+    "machine/emit/operations/array_ops.py": "emitters",
+    "machine/emit/operations/accumulators.py": "emitters",
+    "machine/emit/scalars/maths.py": "emitters of scalars",
+    "machine/emit/scalars/vectors.py": "emitters of vectors",
+    "machine/emit/points/lane_places.py": "indices of lanes that are cut off",
     "machine/runtime/library.py": "the runtime's functions",
     "machine/runtime/elementary.py": "LLVM's instructions for the steps of elementary functions",
     "machine/rtl/expressions.py": "LLVM's instructions",

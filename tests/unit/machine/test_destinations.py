@@ -5,7 +5,7 @@ from dpl.source import Source
 from dplc.flat import term as f
 from dplc.flat.parse import parse
 from dplc.flat.walk import every
-from dplc.machine.emit.destinations import rows_there
+from dplc.machine.emit.points.destinations import rows_there
 
 PROGRAM = """
 fn main() -> ()

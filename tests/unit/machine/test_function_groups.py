@@ -3,7 +3,7 @@
 from dpl.source import Source
 from dplc.flat import term as f
 from dplc.flat.parse import parse
-from dplc.machine.emit.function_groups import groups, moved
+from dplc.machine.emit.scalars.function_groups import groups, moved
 
 PROGRAM = """
 fn main(x.1: f64, y.2: f64) -> (f64) as main

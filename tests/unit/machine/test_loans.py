@@ -3,7 +3,7 @@
 import pytest
 from dpl.source import Source
 from dplc.flat.parse import parse
-from dplc.machine.emit.loans import loans
+from dplc.machine.emit.bodies.loans import loans
 
 READS = """
   r.3: f64[] = index a.1 0

@@ -4,7 +4,7 @@ import pytest
 from dpl.source import Source
 from dplc.flat import term as f
 from dplc.flat.parse import parse
-from dplc.machine.emit.masks import has_masks
+from dplc.machine.emit.points.masks import has_masks
 from dplc.machine.entry.executable import executable_text
 from dplc.machine.llvm import target
 from dplc.narrow import expect_type

@@ -5,7 +5,7 @@ from dpl.source import Source
 from dplc.flat import term as f
 from dplc.flat.parse import parse
 from dplc.flat.walk import every
-from dplc.machine.emit.own_places import adds_apart
+from dplc.machine.emit.points.own_places import adds_apart
 from dplc.narrow import expect_type
 
 LOOP = """

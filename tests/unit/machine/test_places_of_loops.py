@@ -2,8 +2,8 @@
 
 from dpl.source import NOWHERE, Source, Span
 from dplc.flat.places import Inlined, outermost
-from dplc.machine.emit.debug import has_no_location
 from dplc.machine.emit.llvm import emit_text
+from dplc.machine.emit.module.debug import has_no_location
 from dplc.pipeline import Context, compile_to
 
 NEAREST = """let points = [for i < 2000 -> [for j < 2 -> sin (float (i * (j + 3)))]]

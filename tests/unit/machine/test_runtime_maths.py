@@ -11,7 +11,7 @@ import pytest
 from dpl.eval.values.scalar import cast as cast_of
 from dpl.eval.values.scalar import scalar as meaning
 from dpl.prims import TABLE
-from dplc.machine.emit import maths
+from dplc.machine.emit.scalars import maths
 from dplc.machine.llvm.types import SCALARS
 from library import Loaded, function
 from mpmath import mp, mpf

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from dpl.syntax.load import read
-from dplc.machine.emit.resume import type_of
+from dplc.machine.emit.bodies.resume import type_of
 from dplc.machine.llvm import sampler, versions
 from dplc.machine.object.image import Image
 from dplc.machine.run import cache

@@ -3,7 +3,7 @@
 To add an operation, write
 
     its row             in a file of this folder, beside similar operations (a scalar one: in `dpl/prims/scalar.py`)
-    an emitter          `machine/emit/ops.py`, EMITTERS (a scalar one: `machine/emit/maths.py`)
+    an emitter          `machine/emit/operations/emitters.py`, EMITTERS (a scalar one: `machine/emit/scalars/maths.py`)
     an evaluation       `flat/interp_ops.py`, EVALUATE (a scalar one: column `eval` of the primitive table)
     a transpose         `ad/reverse/transpose.py`, TRANSPOSES, if it is linear in floats (a scalar one: column `linear`)
 

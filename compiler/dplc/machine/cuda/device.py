@@ -12,9 +12,9 @@ from dpl.prims.sums import BLOCK, LANES
 
 from dplc.flat import term as f
 from dplc.machine.emit.function import FunctionEmitter
-from dplc.machine.emit.memory import Droppers
-from dplc.machine.emit.sums import Steps
-from dplc.machine.emit.unit import Unit
+from dplc.machine.emit.module.memory import Droppers
+from dplc.machine.emit.module.unit import Unit
+from dplc.machine.emit.points.sums import Steps
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values, Writer

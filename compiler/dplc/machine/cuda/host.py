@@ -5,9 +5,9 @@ from __future__ import annotations
 from dplc.flat import term as f
 from dplc.machine.cuda.kernels import Kernels
 from dplc.machine.cuda.ptx import ptx
-from dplc.machine.emit.device import Device
+from dplc.machine.emit.module.device import Device
+from dplc.machine.emit.module.uploads import Layouts
 from dplc.machine.emit.program import emit_program
-from dplc.machine.emit.uploads import Layouts
 from dplc.machine.failure.failures import Sites
 from dplc.machine.object.assemble import module
 from dplc.machine.runtime import shared

@@ -15,8 +15,8 @@ from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
 from dplc.machine.cuda.device import DeviceFunction
 from dplc.machine.cuda.points import Places, Points
-from dplc.machine.emit.layout import leaves
-from dplc.machine.emit.unit import Unit
+from dplc.machine.emit.module.layout import leaves
+from dplc.machine.emit.module.unit import Unit
 from dplc.machine.llvm.types import memory_type
 from dplc.machine.llvm.writer import Values
 from dplc.passes.device.kernels import THREADS, Kernel

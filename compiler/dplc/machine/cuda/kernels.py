@@ -23,8 +23,8 @@ from dplc.machine.cuda import convolutions, helpers, library, products
 from dplc.machine.cuda.device import DeviceDroppers, DeviceFunction, DeviceUnit
 from dplc.machine.cuda.kernel import ENTRY, KernelEmitter
 from dplc.machine.cuda.ptx import PORTABLE
-from dplc.machine.emit.emitter import NEVER
-from dplc.machine.emit.unit import symbol
+from dplc.machine.emit.module.emitter import NEVER
+from dplc.machine.emit.module.unit import symbol
 from dplc.machine.failure.failures import Sites
 from dplc.passes.device.kernels import Devices, Kernel, shortened
 from dplc.passes.device.place import in_turn

@@ -12,9 +12,9 @@ from dpl.prims.sums import BLOCK
 from dplc.flat import term as f
 from dplc.machine.cuda.device import DeviceFunction
 from dplc.machine.cuda.sums import SharedSums
-from dplc.machine.emit import arrays, inplace
-from dplc.machine.emit.layout import ARRAY_HEADER, leaves, struct
-from dplc.machine.emit.rows import as_array, in_pieces
+from dplc.machine.emit.bodies import arrays, inplace
+from dplc.machine.emit.module.layout import ARRAY_HEADER, leaves, struct
+from dplc.machine.emit.points.rows import as_array, in_pieces
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values

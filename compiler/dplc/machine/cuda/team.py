@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 
 from dplc.flat import term as f
 from dplc.machine.cuda.kernel import KernelEmitter
-from dplc.machine.emit.emitter import Emitter, zeros
-from dplc.machine.emit.layout import counted, struct
-from dplc.machine.emit.unit import Unit
+from dplc.machine.emit.module.emitter import Emitter, zeros
+from dplc.machine.emit.module.layout import counted, struct
+from dplc.machine.emit.module.unit import Unit
 from dplc.machine.llvm.writer import Values
 from dplc.passes.device.kernels import Kernel
 

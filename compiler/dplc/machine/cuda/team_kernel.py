@@ -13,9 +13,9 @@ from dplc.flat import term as f
 from dplc.machine.cuda.points import Places
 from dplc.machine.cuda.team import Team
 from dplc.machine.cuda.team_par import TeamPar
-from dplc.machine.emit import arrays
-from dplc.machine.emit.local_arrays import local_arrays
-from dplc.machine.emit.unit import Unit
+from dplc.machine.emit.bodies import arrays
+from dplc.machine.emit.bodies.local_arrays import local_arrays
+from dplc.machine.emit.module.unit import Unit
 from dplc.machine.llvm.writer import Values
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.passes.device.escape import staying

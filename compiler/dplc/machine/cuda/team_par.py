@@ -12,9 +12,9 @@ from dpl.prims.sums import BLOCK
 from dplc.flat import term as f
 from dplc.machine.cuda.points import Places, Points
 from dplc.machine.cuda.team import Team
-from dplc.machine.emit import arrays
-from dplc.machine.emit.arrays import Array
-from dplc.machine.emit.layout import leaves, struct
+from dplc.machine.emit.bodies import arrays
+from dplc.machine.emit.bodies.arrays import Array
+from dplc.machine.emit.module.layout import leaves, struct
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type

@@ -1,7 +1,7 @@
 """A function of flat -> LLVM text: every kind of right-hand side, and control as basic blocks.
 
-A block is written either *for its values* (`body.py`) or *to return them*.  In the second way, the arms of an `If` at
-the end return by themselves, and a call at the end is a tail call.
+A block is written either *for its values* (`bodies/body.py`) or *to return them*.  In the second way, the arms of an
+`If` at the end return by themselves, and a call at the end is a tail call.
 
 Up to three integers and two floats are returned in registers.  More results are stored through a pointer, the first
 parameter, so that every function can make tail calls.
@@ -16,13 +16,15 @@ from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
 from dplc.flat.nans import tells_nan
-from dplc.machine.emit import loops, ops, resume
-from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.emit.constants import are_constant
-from dplc.machine.emit.layout import HEADER, boxed, has_nullary, header, leaves, spread, struct
-from dplc.machine.emit.memory import tag_of
-from dplc.machine.emit.sums import BlockSums
-from dplc.machine.emit.unit import Unit, symbol
+from dplc.machine.emit import loops
+from dplc.machine.emit.bodies import resume
+from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.module.constants import are_constant
+from dplc.machine.emit.module.layout import HEADER, boxed, has_nullary, header, leaves, spread, struct
+from dplc.machine.emit.module.memory import tag_of
+from dplc.machine.emit.module.unit import Unit, symbol
+from dplc.machine.emit.operations import emitters
+from dplc.machine.emit.points.sums import BlockSums
 from dplc.machine.llvm.writer import LIKELY, Values, function, typed
 from dplc.machine.runtime.failure_codes import Failure
 from dplc.narrow import expect_type
@@ -147,7 +149,7 @@ class FunctionEmitter(BodyEmitter):
         if isinstance(bind.rhs, f.Op):
             if tells_nan(bind.rhs, self.sound):
                 self.sound.add(bind.vars[0].name)
-            return ops.op(self, bind.rhs, bind.vars)
+            return emitters.op(self, bind.rhs, bind.vars)
         match bind.rhs:
             case f.Call(name, args, span):
                 return self._call(name, args, span)

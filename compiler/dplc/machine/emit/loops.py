@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dplc.flat import term as f
 from dplc.flat.types import elem_of
-from dplc.machine.emit import arrays, inplace, interrupts
-from dplc.machine.emit.arrays import Array
-from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.emit.layout import ALIGN_FROM, counted, leaves, struct
+from dplc.machine.emit.bodies import arrays, inplace, interrupts
+from dplc.machine.emit.bodies.arrays import Array
+from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.module.layout import ALIGN_FROM, counted, leaves, struct
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 

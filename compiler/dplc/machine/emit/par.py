@@ -5,7 +5,7 @@
 
 A Par whose body ends in another Par of a known length is one nest: the matrix `[for i < n, j < m -> e]` has no rows of
 its own.  Points are independent, and LLVM is told so, to vectorise the innermost loop.  A result overwrites its target
-if that is unique.  `rows.py` writes results that are rows, `sums.py` sums.
+if that is unique.  `points/rows.py` writes results that are rows, `points/sums.py` sums.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 from dpl.node import replace
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
-from dplc.machine.emit import arrays, inplace, interrupts, threads
-from dplc.machine.emit.arrays import Array
-from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.emit.borders import Middle, middle
-from dplc.machine.emit.destinations import rows_there
-from dplc.machine.emit.emitter import zeros
-from dplc.machine.emit.lanes import Lanes, lanes_of
-from dplc.machine.emit.layout import leaves
-from dplc.machine.emit.marks import marked, masks
-from dplc.machine.emit.own_places import adds_apart
-from dplc.machine.emit.rows import Row, Rows, in_pieces, shape_of
-from dplc.machine.emit.straight import straight
-from dplc.machine.emit.strips import Strips, in_parts
-from dplc.machine.emit.sums import BlockSums, RowSums, Steps, few
+from dplc.machine.emit import threads
+from dplc.machine.emit.bodies import arrays, inplace, interrupts
+from dplc.machine.emit.bodies.arrays import Array
+from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.module.emitter import zeros
+from dplc.machine.emit.module.layout import leaves
+from dplc.machine.emit.points.borders import Middle, middle
+from dplc.machine.emit.points.destinations import rows_there
+from dplc.machine.emit.points.lanes import Lanes, lanes_of
+from dplc.machine.emit.points.marks import marked, masks
+from dplc.machine.emit.points.own_places import adds_apart
+from dplc.machine.emit.points.rows import Row, Rows, in_pieces, shape_of
+from dplc.machine.emit.points.straight import straight
+from dplc.machine.emit.points.strips import Strips, in_parts
+from dplc.machine.emit.points.sums import BlockSums, RowSums, Steps, few
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Bordered, Halves, Mark, Values
 from dplc.narrow import expect_type
@@ -48,7 +48,7 @@ def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
     on_host = partial(zeros, f.Tup(tuple([var.ty for var in variables]))) if for_device else nest.write
     if e.unit.device is None:
         return on_host()
-    from dplc.machine.emit.launch import launched
+    from dplc.machine.emit.launches.launch import launched
 
     return launched(e, outer, nest.counts, variables, on_host)
 
@@ -74,14 +74,15 @@ class _Nest:
     # ---- what becomes of the results
 
     def write(self) -> Values:
-        e, w = self.e, self.e.w
-        inits: Values = []
-        self.floats: list[int] = []  # those that are summed in lanes
-        total = str(prod(map(int, self.counts))) if all(n.isdigit() for n in self.counts) else w.product(self.counts)
+        e, w, inits = self.e, self.e.w, list[str]()
+        self.floats: list[int] = []  # those that are summed from vectors
+        total = w.product(self.counts)
         self.row_base: dict[int, str] = {}  # the number of the first point of the row that is added to
         self.find_rows()
         self.chains = self.changed_in_place()
         self.independent = not (self.has_rows or self.leaf.ordered) and self.adds_apart()
+        alone = len(self.levels) == 1 and self.independent and self.may_be_in_lanes()
+        in_vectors = not few(total) or (alone and straight(e, self.leaf, self.counts[-1]) is not None)
         for k, (out, x) in enumerate(self.values):
             match out.kind:
                 case "keep" if k in self.there:
@@ -95,7 +96,7 @@ class _Nest:
                 case "fold" if out.rank:
                     cut = len(self.counts) - out.rank
                     self.row_sums[k] = RowSums(e, x.ty, self.counts[cut:], w.product(self.counts[:cut]))
-                case "fold" if f.is_float(x.ty) and not few(total):
+                case "fold" if f.is_float(x.ty) and in_vectors:
                     self.floats.append(k)
                 case "fold":
                     self.state[k] = leaves(x.ty)
@@ -111,10 +112,10 @@ class _Nest:
         self.straight = straight(e, self.leaf, self.counts[-1]) if plain else None
         self.sums = {0: self.sums_at(0)} if self.floats else {}
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
-        parts = in_parts(self.leaf, self.binds) if alone and not self.lanes and not self.straight else None
+        apart = alone and not self.lanes and not self.straight
+        parts = in_parts(self.leaf, self.binds, e.unit.has_masks) if apart else None
         self.strips = Strips(e, parts) if parts else None
-        if parts:
-            self.binds = parts.second
+        self.binds = parts.second if parts else self.binds
         in_order = any(out.kind == "fold" and k in self.state for k, (out, _) in enumerate(self.values))
         self.wide = not in_order and interrupts.is_short(f.Block(tuple(self.binds), ()))  # for LLVM's vectors
         self.middle = self.between_borders()
@@ -165,11 +166,11 @@ class _Nest:
 
     def changed_in_place(self) -> dict[int, inplace.Chain]:
         """The accumulators that points add to and do nothing else with, by the numbers of the outs."""
-        accs = [(k, out.acc) for k, (out, _) in enumerate(self.values) if out.acc is not None]
-        own = {index.name for index, _ in self.leaf.space}
-        found = inplace.chains_in(self.leaf.body, [(acc, self.leaf.body.results[k]) for k, acc in accs], own)
-        known = {accs[chain.index][0]: chain for chain in found}
-        return {k: chain for k, chain in known.items() if chain.certain or self.is_ready(k)}
+        accs = [(k, out.acc, x) for k, (out, x) in enumerate(self.values) if out.acc is not None]
+        counts, own = [n for level in self.levels for _, n in level.par.space], {i.name for i, _ in self.leaf.space}
+        chains = inplace.chains_in(self.leaf.body, [(acc, x) for _, acc, x in accs], own)
+        known = [(accs[chain.index][0], chain) for chain in chains]
+        return {k: one for k, one in known if self.is_ready(k) or inplace.is_filled(one, self.leaf.body, counts)}
 
     def is_ready(self, k: int) -> bool:
         target = self.values[k][0].target

@@ -5,7 +5,7 @@
       return y                                      ret double %1 }
 
 This file writes the module around the functions: prelude, constants, the entry.  `function.py` writes functions,
-`ops.py` and its neighbours single operations, `par.py` parallel loops.  They call the runtime library.
+`operations/` single operations, `par.py` parallel loops.  They call the runtime library.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Callable
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
-from dplc.machine.emit import layout
-from dplc.machine.emit.debug import DebugInfo
-from dplc.machine.emit.device import Device
-from dplc.machine.emit.emitter import BYTES, NEVER, OPERATIONS
 from dplc.machine.emit.function import FunctionEmitter
-from dplc.machine.emit.memory import FREED, Droppers
-from dplc.machine.emit.unit import Unit, symbol
+from dplc.machine.emit.module import layout
+from dplc.machine.emit.module.debug import DebugInfo
+from dplc.machine.emit.module.device import Device
+from dplc.machine.emit.module.emitter import BYTES, NEVER, OPERATIONS
+from dplc.machine.emit.module.memory import FREED, Droppers
+from dplc.machine.emit.module.unit import Unit, symbol
 from dplc.machine.failure.failures import Sites
 from dplc.machine.llvm import target
 from dplc.machine.llvm.target import Target
@@ -50,8 +50,8 @@ def emit_program(
     text.  `entry_points` writes the functions that enter the program; by default, the one for the driver.  If
     `interruptible`, loops poll for an interrupt (`interrupts.py`).  With `debug`, there is debug information for
     debuggers.  With `versions`, the text has two versions of the program (`llvm/versions.py`).  With a `device`, Pars
-    may run there (`launch.py`).  If `placed`, every instruction knows its site.  `where` is the target, by default this
-    machine."""
+    may run there (`launches/launch.py`).  If `placed`, every instruction knows its site.  `where` is the target, by
+    default this machine."""
     group, looping = groups(program)
     frequency = Frequency(program)
     unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), Independence(program),

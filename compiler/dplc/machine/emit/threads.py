@@ -25,11 +25,11 @@ from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.walk import atoms, blocks, every
-from dplc.machine.emit import interrupts
-from dplc.machine.emit.body import BodyEmitter
-from dplc.machine.emit.memory import parts
-from dplc.machine.emit.resume import free, types_of
-from dplc.machine.emit.unit import symbol
+from dplc.machine.emit.bodies import interrupts
+from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.bodies.resume import free, types_of
+from dplc.machine.emit.module.memory import parts
+from dplc.machine.emit.module.unit import symbol
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.writer import Mark, Values, Writer, function, typed
 from dplc.passes.kernels import work

@@ -6,9 +6,9 @@ int main(int argc, char **argv)     runs the program by `rt/executable.rt` and r
 from __future__ import annotations
 
 from dplc.flat import term as f
-from dplc.machine.emit.device import Device
+from dplc.machine.emit.module.device import Device
+from dplc.machine.emit.module.unit import Unit
 from dplc.machine.emit.program import emit_program
-from dplc.machine.emit.unit import Unit
 from dplc.machine.entry import lapack_link
 from dplc.machine.failure.failures import Sites
 from dplc.machine.failure.tables import POINTERS, tables

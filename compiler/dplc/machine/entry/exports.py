@@ -15,10 +15,10 @@ from dpl.node import record
 
 from dplc.flat import term as f
 from dplc.interface import Array, Export, Number, Record, Shape, Text, Tuple
-from dplc.machine.emit.emitter import Emitter
-from dplc.machine.emit.launching import plain_arrays
-from dplc.machine.emit.layout import leaves, struct
-from dplc.machine.emit.unit import Unit, symbol
+from dplc.machine.emit.launches.launching import plain_arrays
+from dplc.machine.emit.module.emitter import Emitter
+from dplc.machine.emit.module.layout import leaves, struct
+from dplc.machine.emit.module.unit import Unit, symbol
 from dplc.machine.entry import c_types
 from dplc.machine.failure.tables import POINTERS
 from dplc.machine.llvm.types import SCALARS

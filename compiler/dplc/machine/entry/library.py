@@ -23,9 +23,9 @@ from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every
 from dplc.interface import Export
-from dplc.machine.emit.device import Device
+from dplc.machine.emit.module.device import Device
+from dplc.machine.emit.module.unit import Unit
 from dplc.machine.emit.program import emit_program
-from dplc.machine.emit.unit import Unit
 from dplc.machine.entry import lapack_link
 from dplc.machine.entry.exports import ExportWrapper
 from dplc.machine.failure.failures import Sites

@@ -20,6 +20,7 @@ from dplc.flat import places
 from dplc.machine.runtime.failure_codes import Failure
 
 if TYPE_CHECKING:
+    from dpl.eval.machine.failure import Site
     from dpl.eval.values.indexing import OutOfBounds
 
     from dplc.machine.failure.trace import Frame
@@ -105,7 +106,7 @@ class Record:
 def error(record: Record, frames: Sequence[Frame], sites: Sites, unknown: int = 0) -> DplError:
     """The message for a failure (not for EXIT, which is none), with the path of calls.  Between the frames `unknown`
     more were not recorded."""
-    from dpl.eval.machine.failure import RuntimeFailure, Site, for_user, located
+    from dpl.eval.machine.failure import RuntimeFailure, for_user, located
 
     span, word = sites.place(record.site)
     if span == NOWHERE and frames:  # out of memory: the innermost call says where
@@ -114,10 +115,10 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites, unknown: int = 
     calls: list[Site] = []
     for frame, inner in pairwise(frames):
         at, _ = sites.place(frame.site)
-        calls += [Site(label, place) for label, place in places.path(at)]
+        calls += [call(label, place) for label, place in places.path(at)]
         if label := sites.labels.get(inner.function):
-            calls.append(Site(label, at))
-    calls += [Site(label, place) for label, place in places.path(span)]
+            calls.append(call(label, at))
+    calls += [call(label, place) for label, place in places.path(span)]
     if span == NOWHERE:  # in a function that the compiler generated: at its call
         span = next((at for frame in reversed(frames[:-1]) if (at := sites.place(frame.site)[0]) != NOWHERE), NOWHERE)
     bare = DplError.at(code, title, helps=helps)
@@ -128,6 +129,13 @@ def error(record: Record, frames: Sequence[Frame], sites: Sites, unknown: int = 
     mentioned = {span.source, *(call.span.source for call in calls)}
     own = {source for source in mentioned if not source.in_library}
     return for_user(RuntimeFailure(bare, [call for call in calls if call.span != NOWHERE], unknown), own)
+
+
+def call(label: str, span: Span) -> Site:
+    """A call as the path names it: forward mode runs the function itself, with numbers that have tangents."""
+    from dpl.eval.machine.failure import Site
+
+    return Site(label.removeprefix("derivative of "), span)
 
 
 def missing(symbol: str, sites: Sites) -> DplError:

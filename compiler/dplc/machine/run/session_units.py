@@ -17,7 +17,7 @@ from dpl.regex import regex
 from dpl.system import kept
 
 from dplc.flat import term as f
-from dplc.machine.emit.constants import FOREVER
+from dplc.machine.emit.module.constants import FOREVER
 from dplc.machine.emit.program import emit_program
 from dplc.machine.failure.failures import Sites
 from dplc.machine.llvm import api

@@ -6,7 +6,7 @@
 
 Arrays do not change while they have a name, so one question is enough for a variable, before the loops in which it is
 read.  What an operation of the host has made needs no question.  A Par asks for what its points use when it turns out
-to run on the host (`machine/emit/launch.py`); its points ask for what calls in them give.
+to run on the host (`machine/emit/launches/launch.py`); its points ask for what calls in them give.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ that is `fill n r`, copies of a row, is the row: the copies need not be made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from dpl.node import replace
 
@@ -20,7 +20,7 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, product
 from dplc.flat.dims import Dims
 from dplc.flat.types import of_rank, rank_of
-from dplc.flat.walk import every
+from dplc.flat.walk import every, rhs_mentions
 
 
 class Elementwise:
@@ -49,12 +49,12 @@ class Elementwise:
 
     def binds(self) -> tuple[f.Bind, ...]:
         fused, b = self.fused, self.b
-        self.lengths = self.shape(self.whole)
-        for a in fused.inputs:
-            if a != self.whole:
-                self.check(self.lengths[self.rank - rank_of(a.ty) :], self.shape(a))
+        shapes = {a: self.shape(a) for a in dict.fromkeys((self.whole, *fused.inputs))}
+        self.lengths = shapes[self.whole]
+        for a, other, span in meetings(fused, self.whole):
+            self.check(shapes[a][rank_of(a.ty) - rank_of(other.ty) :], shapes[other], span)
         for rank, count in self.copies:
-            self.check([self.lengths[self.rank - rank]], [count])
+            self.check([self.lengths[self.rank - rank]], [count], fused.span)
         ends = [*self.ranks[1:], 0]
         counts = [product(b, self.lengths[self.rank - start : self.rank - end])
                   for start, end in zip(self.ranks, ends, strict=True)]  # fmt: skip
@@ -80,10 +80,10 @@ class Elementwise:
         known = [self.dims.of(a, k) for k in range(rank_of(a.ty))]
         return [n if isinstance(n, f.Const) else self.b.op("dim", (a,), k=k) for k, n in enumerate(known)]
 
-    def check(self, lengths: list[f.Atom], others: list[f.Atom]) -> None:
+    def check(self, lengths: list[f.Atom], others: list[f.Atom], span: f.Span) -> None:
         for n, other in zip(lengths, others, strict=True):
             if not (isinstance(n, f.Const) and n == other):
-                self.b.effect("check_lengths", (n, other), self.fused.span)
+                self.b.effect("check_lengths", (n, other), span)
 
     def view(self, a: f.Atom, counts: list[f.Atom]) -> f.Atom:
         """An input with the dimensions of the space."""
@@ -111,6 +111,33 @@ class Elementwise:
             spare = [a for a in spare if a not in fitting[:1]]
             made.append(f.Out("keep", target=fitting[0] if fitting else None))
         return tuple(made)
+
+
+def meetings(fused: f.Map, whole: f.Atom) -> Iterator[tuple[f.Atom, f.Atom, f.Span]]:
+    """Where inputs meet: an operation with operands from two of them, each for all that were met before.  The program
+    fails at the first such operation whose sizes differ.  What meets nowhere is compared with the `whole`."""
+    stands = {param.name: a for param, a in zip(fused.params, fused.inputs, strict=True)}  # for a variable
+    taken: dict[f.Atom, f.Atom] = {}
+
+    def top(a: f.Atom) -> f.Atom:
+        while a in taken:
+            a = taken[a]
+        return a
+
+    def joined(a: f.Atom, other: f.Atom) -> tuple[f.Atom, f.Atom]:
+        high, low = (a, other) if rank_of(a.ty) >= rank_of(other.ty) else (other, a)
+        taken[low] = high
+        return high, low
+
+    for bind in fused.body.binds:
+        met = [top(stands[name]) for name in rhs_mentions(bind.rhs) if name in stands]
+        for other in met[1:]:
+            if top(met[0]) != top(other):
+                yield *joined(top(met[0]), top(other)), getattr(bind.rhs, "span", fused.span)
+        stands |= {var.name: met[0] for var in bind.vars if met}
+    for a in fused.inputs:
+        if top(a) != top(whole):
+            yield *joined(top(whole), top(a)), fused.span
 
 
 def with_rows(fused: f.Map, fills: Mapping[str, f.Op]) -> tuple[f.Map, list[tuple[int, f.Atom]]]:

@@ -42,7 +42,8 @@ from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
 from dplc.passes.parallel.late_extensions import late_extensions
-from dplc.passes.simplify.dead_code import drop_unused
+from dplc.passes.parallel.late_views import late_views
+from dplc.passes.simplify.dead_code import drop_unused, with_compared
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
 from dplc.passes.simplify.row_shapes import one_shape
@@ -69,7 +70,7 @@ def joined(fn: f.Fn, supply: f.Supply) -> f.Fn:
     if not kinds(fn.body) & POINTS:
         return fn
     known = with_known_numbers(fn)
-    late = late_extensions(known, supply)
+    late = late_views(late_extensions(known, supply), supply)
     known = known if late is known else with_known_numbers(late)
     return with_body(fn, Joiner(known).block(known.body))
 
@@ -279,6 +280,8 @@ class Joiner:
         par = bind.rhs
         assert isinstance(par, f.Par)
         wanted = [k for k, var in enumerate(bind.vars) if self.uses[var.name] > 0 or par.outs[k].kind == "add"]
+        if wanted:
+            wanted = with_compared(par, wanted, self.dims)
         if not wanted or len(wanted) == len(bind.vars):
             return bind
         body = f.Block(par.body.binds, tuple([par.body.results[k] for k in wanted]))
@@ -402,9 +405,12 @@ class Joiner:
                 out = replace(out, target=None)
             outs.append(out)
         whole = self.once.joined(first.body, body)
-        return self.used(
-            f.Bind((*earlier.vars, *later.vars), f.Par(first.space, whole, (*first.outs, *outs), first.span))
-        )
+        span = next((par.span for par in (first, second) if keeps_rows(par)), first.span)  # rows may have other sizes
+        return self.used(f.Bind((*earlier.vars, *later.vars), f.Par(first.space, whole, (*first.outs, *outs), span)))
+
+
+def keeps_rows(par: f.Par) -> bool:
+    return any(isinstance(result.ty, f.Arr) for result in par.body.results)
 
 
 class _Point(Renamed):

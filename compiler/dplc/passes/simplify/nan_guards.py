@@ -18,7 +18,7 @@ If a loop has not computed a, vectors need not combine two conditions:
 
     y = select m 0.0 p                                  =>        z = select a 0.0 nan;  y = select n z p
 
-But points that are computed in lanes first leave out the guards that they know (`machine/emit/varying.py`).
+But points that are computed in lanes first leave out the guards that they know (`machine/emit/points/varying.py`).
 
 Several guards of a block have one branch (`guards_together.py`).
 """
@@ -44,6 +44,7 @@ MANY = 32  # guards of a block that stay selections: wide code does not wait, an
 MANY_TOGETHER = 256
 DEEP = 4  # factors that are looked for
 FEW = 2  # guards that have a branch each
+GATHERED = 8  # operations, at least, for each read of what does not lie side by side, of points that are lanes
 GUARDS = any_of("select")
 
 
@@ -53,14 +54,30 @@ def branch_on_nan_guards(program: f.Program) -> f.Program:
     return replace(program, fns=fns)
 
 
+def sums_in_lanes(par: f.Par) -> bool:
+    """True for points that only keep what they compute, with sums, for which they may be lanes: most of what these read
+    lies side by side in the points."""
+    lane = par.space[-1][0]
+    loops = [bind.rhs.body for bind in par.body.binds if isinstance(bind.rhs, f.Par | f.For)]
+    if not loops or any(out.kind != "keep" for out in par.outs):
+        return False
+    varying, work, apart = {lane.name}, 0, 0
+    for bind in every(par.body):
+        if not varying.isdisjoint(rhs_mentions(bind.rhs)):
+            varying.update(var.name for var in bind.vars)
+            work += isinstance(bind.rhs, f.Op)
+            apart += isinstance(bind.rhs, f.Op) and bind.rhs.op == "index" and lane in bind.rhs.args[1:-1]
+    return apart * GATHERED <= work
+
+
 class _Brancher:
     """One function; `defs` has the operations that bind its variables."""
 
     def __init__(self, fn: f.Fn, supply: f.Supply) -> None:
         self.supply = supply
         self.defs = {b.vars[0].name: b.rhs for b in every(fn.body) if isinstance(b.rhs, f.Op) and len(b.vars) == 1}
-        self.lanes = False  # in a loop whose points may be lanes (`machine/emit/varying.py`)
-        self.kept = False  # in a loop that only keeps what it computes: guards of lanes are left out there
+        self.lanes = False  # in a loop whose points may be lanes (`machine/emit/points/varying.py`)
+        self.kept = False  # in a loop whose points are lanes and keep what they compute: guards are left out there
         self.changed = False
 
     def function(self, fn: f.Fn) -> f.Fn:
@@ -95,7 +112,7 @@ class _Brancher:
             return with_inner(bind, self.plain)
         outer = self.lanes, self.kept
         self.lanes = not any(isinstance(b.rhs, f.While | f.Call) for b in every(body))
-        self.kept |= all(out.kind == "keep" for out in bind.rhs.outs)
+        self.kept |= sums_in_lanes(bind.rhs)
         changed = with_inner(bind, self.block)
         self.lanes, self.kept = outer
         return changed

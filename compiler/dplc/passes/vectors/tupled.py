@@ -20,7 +20,9 @@ from dpl.node import field, node, record
 
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
+from dplc.flat.nans import guarded
 from dplc.flat.walk import atoms, blocks, every, rhs_mentions
+from dplc.passes.simplify.nan_guards import MANY_TOGETHER
 
 Mask = tuple[bool, ...]
 LARGE = 4000  # operations that a group of calls adds to those of one
@@ -106,15 +108,18 @@ class Tupled:
 
     def worth(self, recursive: set[str]) -> int:
         """How many calls are worth making as one: as many as code does not become too large for, 0 if they share too
-        little."""
-        once = each = more = 0
+        little.  A step of so many guards against NaN that no branch skips them takes longer than one step after the
+        other."""
+        once = each = more = guards = 0
         for key, facts in self.reached().items():
             body, hot = self.program.fns[key.fn].body, key.fn in recursive
+            guards = max(guards, most_guards(body, facts.varied))
             for weight, on in self.work(body, facts.varied, hot, False):
                 once += 0 if on else weight
                 each += weight if on else 0
                 more += on
-        return 1 + LARGE // max(1, more) if once >= HOT and 8 * once >= each else 0
+        many = min(1 + LARGE // max(1, more), MANY_TOGETHER // max(1, guards))
+        return many if once >= HOT and 8 * once >= each else 0
 
     def reached(self) -> dict[Key, Facts]:
         """The facts that are still needed.  Keys are left out that only an earlier approximation needed."""
@@ -163,6 +168,17 @@ class Tupled:
         if key not in self.names:
             self.names[key] = self.supply.fresh(key.fn)
         return self.names[key]
+
+
+def most_guards(body: f.Block, varied: set[str]) -> int:
+    """How many guards of varied numbers the block with the most of them has, of those in a function."""
+    defs = {b.vars[0].name: b.rhs for b in every(body) if isinstance(b.rhs, f.Op) and len(b.vars) == 1}
+
+    def most(block: f.Block) -> int:
+        here = sum(b.vars[0].name in varied for b in block.binds if guarded(defs, b.rhs))
+        return max(here, *(most(inner) for bind in block.binds for inner in blocks(bind.rhs)), 0)
+
+    return most(body)
 
 
 def is_small(ty: f.Type) -> bool:

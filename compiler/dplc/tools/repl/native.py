@@ -27,7 +27,7 @@ from dpl.types.declarations import Item
 
 from dplc.flat import term as f
 from dplc.flat.walk import every
-from dplc.machine.emit.layout import counted
+from dplc.machine.emit.module.layout import counted
 from dplc.passes import NeedsInterpreter
 from dplc.stack import on_large_stack
 from dplc.tools.repl.interpreted import PICTURE, Drawing, Restless, Told, use

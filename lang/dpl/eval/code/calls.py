@@ -71,14 +71,15 @@ def _entering(compiler: Compiler, term: c.App) -> Callable[[tuple], tuple] | Non
     """How the frames grow at a call of a library function by the user: the call leaves a frame also in tail position,
     so that an error inside is told there.  A loop of tail calls through the library has one such frame, of the last
     call.  None for other calls."""
-    if term.span.source.in_library or not is_of_library(site(term)):
-        return None
+    return None if term.span.source.in_library or not is_of_library(site(term)) else entering(compiler, site(term))
 
+
+def entering(compiler: Compiler, called: Site) -> Callable[[tuple], tuple]:
     def passed(value: Value, frame: tuple) -> tuple:
         k = frame[2]
         return k[0], value, k
 
-    compiler.machine.sites[passed] = site(term)
+    compiler.machine.sites[passed] = called
     return lambda k: (passed, CALLED, k[2] if k[1] is CALLED else k)
 
 

@@ -13,10 +13,11 @@ from dpl import host
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.diagnostics import DplError, foreign
+from dpl.eval.code.calls import entering
 from dpl.eval.code.code import Code, Scope
 from dpl.eval.code.compiler import Compiler
 from dpl.eval.derivatives import custom_rules, derive
-from dpl.eval.machine.failure import located
+from dpl.eval.machine.failure import Site, located
 from dpl.eval.machine.machine import Frame, Machine, State
 from dpl.eval.values.value import Builtin, Cont, Tagged, Value
 
@@ -44,10 +45,12 @@ def compile_delimited(compiler: Compiler, term: c.Shift | c.Reset, scope: Scope)
 
 def compile_primitive(compiler: Compiler, term: c.Prim, scope: Scope) -> Code:
     start, machine = PRIMITIVES[term.op], compiler.machine
+    told = term.op in ("jvp", "vjp") and not term.span.source.in_library  # as are calls of the library's `grad`
+    enter = entering(compiler, Site(term.op, term.span)) if told else None
 
     def done(env: tuple, values: tuple, k: Frame) -> State:
         try:
-            return start(machine, values, k)
+            return start(machine, values, enter(k) if enter else k)
         except DplError as error:
             raise located(error, term.span) from None
 

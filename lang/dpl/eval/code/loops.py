@@ -108,7 +108,7 @@ def compile_build(compiler: Compiler, term: c.Build, scope: Scope, steps: Callab
 
     finish = placed(lambda elements, env: stack(elements, later(env) if later else known), term.span)
     many = placed(gathered, term.span)
-    checked = placed(count_checked, term.count.span)
+    checked = placed(count_checked, term.span)
 
     if (times := count.direct) and (element := body.direct):
 

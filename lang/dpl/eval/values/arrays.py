@@ -13,7 +13,7 @@ from dpl.diagnostics import Bug, DplError
 from dpl.eval.values.indexing import index_error, slice_error
 from dpl.eval.values.memory import room
 from dpl.eval.values.scalar import COMPARISONS, scalar
-from dpl.eval.values.structure import sizes
+from dpl.eval.values.structure import unequal
 from dpl.eval.values.value import Array, Con, Value, list_items, make_list
 from dpl.prims import sums
 from dpl.prims.convolution import shapes, terms
@@ -65,8 +65,9 @@ def common_shape(args: tuple) -> tuple[int, ...]:
     shapes = [a.shape if a.__class__ is Array else () for a in args]
     shape = max(shapes, key=len)
     for s in shapes:
-        if shape[len(shape) - len(s) :] != s:
-            raise DplError.at("R0703", f"sizes {sizes(shape)} and {sizes(s)} do not fit together")
+        if (inner := shape[len(shape) - len(s) :]) != s:
+            n, m = unequal(inner, s)
+            raise DplError.at("R0703", f"sizes [{n}] and [{m}] do not fit together")
     return shape
 
 
@@ -89,8 +90,8 @@ def stack(items: list, rank: int) -> Array:
     shape = items[0].shape
     for item in items:
         if item.shape != shape:
-            found = f"{sizes(shape)}, {sizes(item.shape)}"
-            raise DplError.at("R0703", f"an array's rows must have one size: {found}")
+            n, m = unequal(shape, item.shape)
+            raise DplError.at("R0703", f"an array's rows must have one size: [{n}], [{m}]")
     return Array((len(items), *shape), [v for item in items for v in item.data])
 
 
@@ -144,7 +145,8 @@ def update(x: Array, value: Value, *indices: int) -> Array:
     start, _ = _offset(x, indices)
     inner = x.shape[len(indices) :]
     if inner and value.shape != inner:
-        raise DplError.at("R0703", f"sizes {sizes(inner)} and {sizes(value.shape)} differ: a row keeps its size")
+        n, m = unequal(inner, value.shape)
+        raise DplError.at("R0703", f"sizes [{n}] and [{m}] differ: a row keeps its size")
     return x.updated(start, value.data if inner else [value])
 
 
@@ -165,7 +167,8 @@ def append(x: Value, y: Value) -> Value:
             return make_list(list(list_items(x)), y)
         case Array():
             if x.shape[1:] != y.shape[1:] and x.shape[0] and y.shape[0]:
-                raise DplError.at("R0703", f"rows of sizes {sizes(x.shape[1:])} and {sizes(y.shape[1:])} differ")
+                n, m = unequal(x.shape[1:], y.shape[1:])
+                raise DplError.at("R0703", f"rows of sizes [{n}] and [{m}] differ")
             known = [a.shape[1:] for a in (x, y) if a.shape[0]]
             inner = known[0] if known else tuple(map(max, x.shape[1:], y.shape[1:]))  # 0 may be a guess
             return Array((x.shape[0] + y.shape[0], *inner), x.data + y.data)
@@ -181,7 +184,7 @@ def reshape(x: Array, *shape: int) -> Array:
         rest = len(x.data) // known if known else 0
         shape = tuple(rest if n == -1 else n for n in shape)
     if any(n < 0 for n in shape) or product(shape) != len(x.data):
-        raise DplError.at("R0703", f"cannot reshape {sizes(x.shape)} to {sizes(shape)}")
+        raise DplError.at("R0703", f"cannot reshape: {len(x.data)} elements are not {product(shape)}")
     return Array(shape, x.data.copy())
 
 
@@ -271,7 +274,8 @@ def dot(kind: str) -> Callable[[Array, Array], Value]:
 
     def run(x: Array, y: Array) -> Value:
         if x.shape != y.shape:
-            raise DplError.at("R0703", f"sizes {sizes(x.shape)} and {sizes(y.shape)} differ")
+            n, m = unequal(x.shape, y.shape)
+            raise DplError.at("R0703", f"sizes [{n}] and [{m}] differ")
         return sums.total(add, zero, list(map(mul, x.data, y.data)))
 
     return run

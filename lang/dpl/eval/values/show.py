@@ -2,7 +2,8 @@
 
 * Floats: the shortest decimal that reads back at the type's own precision, laid out as Python's `repr` does: `1.0`,
   `1e-05`, `1e+16`, `-0.0`, `inf`, `-inf`, `nan`.  Integers in decimal; `true`, `false`; `()`; functions `<fun>`.
-* Strings without quotes at the top level; inside data in double quotes, with only `\\"`, `\\\\`, `\\n`, `\\t` escaped.
+* Strings without quotes at the top level; inside data in double quotes, with only `\\"`, `\\\\`, `\\n`, `\\t`, `\\r`
+  escaped.
 * Tuples `(a, b)`, arrays `[a, b]` nested by rank, lists `[a; b]`, `[a;]`; both are `[]` if empty.
 * Records `{ w = a; b = c }` in order of declaration.  Constructors `None`, `Some a`, `Node (a, b)`, references `ref a`:
   the argument stands in parentheses if it begins with `-` or is itself an application (a constructor with an argument,
@@ -26,7 +27,7 @@ Form = tuple[str, frozenset[str]]  # a format, and the kinds of numbers to which
 LIMIT = 1000
 KEPT = 500
 ELLIPSIS = "..."
-ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"})
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"})
 DIGITS = {"f32": 9, "f16": 5}  # enough digits to read any value back exactly
 
 

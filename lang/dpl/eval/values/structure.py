@@ -106,7 +106,7 @@ def check_same_form(x: Value, y: Value, what: str) -> None:
                     todo.append((a.arg, b.arg))
             case Array():
                 if a.shape != b.shape:
-                    n, m = next((n, m) for n, m in zip(b.shape, a.shape, strict=True) if n != m)
+                    n, m = unequal(b.shape, a.shape)
                     raise DplError.at("R0503", f"{what}: sizes {n} and {m} differ")
                 if a.data and isinstance(a.data[0], INNER):
                     todo.extend(zip(a.data, b.data, strict=True))
@@ -114,8 +114,9 @@ def check_same_form(x: Value, y: Value, what: str) -> None:
                 pass
 
 
-def sizes(shape: tuple[int, ...]) -> str:
-    return "[" + ", ".join(map(str, shape)) + "]"
+def unequal(shape: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, int]:
+    """The first two sizes that differ, for messages: native code compares sizes one by one."""
+    return next((n, m) for n, m in zip(shape, other, strict=True) if n != m)
 
 
 def same_rows(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

@@ -105,12 +105,23 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=for_each(span, why, actual, expected)
+        helps=of_total(span, actual, expected)
+        or for_each(span, why, actual, expected)
         or absent(span, wanted)
         or tighter(span.text)
         or conversions(actual, expected, span)
         or otherwise_annotated(actual, shown, wanted, labels),
     )
+
+
+def of_total(span: Span, actual, expected) -> tuple[str, ...]:
+    """A help for a function that gives an array where one that gives a number is wanted, as of a loss."""
+    wanted, found = prune(expected), prune(actual)
+    if type(wanted) is not ty.Fn or type(found) is not ty.Fn or not span.text.replace(".", "").isidentifier():
+        return ()
+    one, many = prune(wanted.result), prune(found.result)
+    is_number = one in ty.FLOATS or (type(one) is Meta and "scalar" in one.classes)
+    return (f"one number of several:  (fun x -> mean ({span.text} x))",) if is_number and type(many) is ty.Arr else ()
 
 
 def for_each(span: Span, why: Why | None, actual, expected) -> tuple[str, ...]:

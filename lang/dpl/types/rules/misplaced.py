@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import permutations
 
 from dpl.core import term, ty
 from dpl.diagnostics import Edit, Label
@@ -29,8 +30,6 @@ WHOLE = {
 WITH_STATE = {"scan": "Array.scan_left", "reduce": "fold"}
 COLUMNS = ("Data.numbers", "Data.texts")
 NUMBER = "number"  # a literal: it has any numeric type
-
-
 RULES = {
     "with_vjp": "the rule gives the value and the pullback:  fun x -> (f x, fun g -> ... * g)",
     "with_jvp": "the rule gives the value and its tangent:  fun x dx -> (f x, ... * dx)",
@@ -72,8 +71,14 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     order = exchanged(name, given, kinds, [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
-    either = {given[i], kind_of(wanted)} <= {"Arr", "list"}
-    return order or usual_of(cx, wanted) or ("" if either else of_library(cx, name, 2))
+    return order or usual_of(cx, wanted) or of_kind(cx, name, value, given[i], wanted)
+
+
+def of_kind(cx: Context, name: str, value: tree.Expr | term.Term, given: str, wanted: Type) -> str:
+    """A help for a number where an array is wanted, or else the function's type."""
+    if type(wanted) is ty.Arr and given == NUMBER:
+        return f"an array of one number:  [{written(value)}]"
+    return "" if {given, kind_of(wanted)} <= {"Arr", "list"} else of_library(cx, name, 2)
 
 
 def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> str:
@@ -284,7 +289,20 @@ def exchanged(name: str, given: list[str], wanted: list[str], texts: list[str], 
             order = [*range(len(texts))]
             order[i], order[j] = j, i
             return f"the other way round:  {name} {' '.join(texts[k] for k in order)}"
-    return ""
+    return in_order(name, given, wanted, texts, i)
+
+
+def in_order(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:
+    """A help if there is just one order of argument `i` and those after it that can fit."""
+    if not given[i] or fits(given[i], wanted[i]) or len(given) != len(wanted) or len(given) - i > 4:
+        return ""
+
+    def may_fit(order: Sequence[int]) -> bool:
+        return all(not given[k] or not wanted[j] or fits(given[k], wanted[j]) for j, k in enumerate(order, i))
+
+    orders = [order for order in permutations(range(i, len(given))) if may_fit(order)]
+    others = " ".join(texts[k] for k in (*range(i), *orders[0])) if len(orders) == 1 and i < orders[0][0] else ""
+    return f"in this order:  {name} {others}" if others else ""
 
 
 def fits(given: str, wanted: str) -> bool:
