@@ -28,9 +28,14 @@ def with_loops(par: f.Par) -> f.Par:
         bind = next(bind for bind in binds if bind.vars == variables)  # it may read what another one keeps by now
         if isinstance(bind.rhs, f.Par) and keeps(bind, bind.rhs, binds, par.body.results):
             binds = with_kept(bind, bind.rhs, binds)
-    if any(isinstance(bind.rhs, f.For) for bind in binds):
+    loops = [bind.rhs for bind in binds if isinstance(bind.rhs, f.Par | f.For)]
+    if any(isinstance(loop, f.For) for loop in loops) or all(map(only_adds, loops)):
         binds = tuple([in_order(bind) for bind in binds])
     return par if binds is par.body.binds else replace(par, body=replace(par.body, binds=binds))
+
+
+def only_adds(loop: f.Rhs) -> bool:
+    return isinstance(loop, f.Par) and all(out.acc for out in loop.outs)
 
 
 def in_order(bind: f.Bind) -> f.Bind:

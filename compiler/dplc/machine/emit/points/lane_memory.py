@@ -152,6 +152,25 @@ class Memory:
             total = self.w.let(f"fadd {t} {self.gather(ty, at, stride, array.size)}, {vector}")
             self.scatter(ty, total, at, stride, array.size)
 
+    def add_each(self, array: Array, start: Values, stride: str, places: str, vector: str) -> None:
+        """Adds a number of each lane at a place so many times `stride` elements after the start, one after the other,
+        as lanes may have one place."""
+        w, width, ty = self.w, self.width, array.number.name
+        leaf, t, flags = SCALARS[ty], vector_type(ty, width), f"<{width} x i1>"
+        if self.mask:
+            nothing = f"splat ({leaf} {number(-0.0, ty)})"
+            vector = w.let(f"select {flags} {self.mask}, {t} {vector}, {t} {nothing}")
+            places = w.let(f"select {flags} {self.mask}, <{width} x i64> {places}, <{width} x i64> zeroinitializer")
+        first = self.element(array, start)
+
+        def step(i: str) -> None:
+            apart = w.mul(w.let(f"extractelement <{width} x i64> {places}, i64 {i}"), stride)
+            at = w.let(f"getelementptr {leaf}, ptr {first}, i64 {apart}")
+            total = f"fadd {leaf} {w.let(f'load {leaf}, ptr {at}')}, {w.let(f'extractelement {t} {vector}, i64 {i}')}"
+            w.do(f"store {leaf} {w.let(total)}, ptr {at}")
+
+        w.repeat(str(width), step)
+
     def add_together(self, ty: str, at: str, align: int, vector: str) -> None:
         """Adds the sum of all lanes, by halves, to one number."""
         w, leaf, width = self.w, SCALARS[ty], self.width

@@ -24,11 +24,12 @@ SHORTEST_RING = 64  # as long as the longest vectors, so lanes go round at most 
 
 @node
 class Place:
-    """The indices of the lanes: the first and the last one, and what writes the vector of all."""
+    """The indices of the lanes: the first and the last one, what writes the vector of all, and whether they grow."""
 
     first: str
     last: str
     all: Callable[[], str]
+    grows: bool
 
 
 def is_cut(op: f.Op) -> bool:
@@ -49,7 +50,7 @@ class Places:
 
     def of_number(self, first: str) -> Place:
         """The place of a number of the lanes: this and the next ones."""
-        return Place(first, self.w.let(f"add i64 {first}, {self.width - 1}"), lambda: self.numbers(first))
+        return Place(first, self.w.let(f"add i64 {first}, {self.width - 1}"), lambda: self.numbers(first), True)
 
     def numbers(self, first: str) -> str:
         steps = f"<{', '.join(f'i64 {i}' for i in range(self.width))}>"
@@ -64,7 +65,7 @@ class Places:
             return w.let(f"call {self.whole} @llvm.{row}.v{self.width}i64({given})")
 
         first, last = [w.let(f"call i64 @llvm.{row}.i64(i64 {end}, i64 {limit})") for end in (place.first, place.last)]
-        return Place(first, last, every)
+        return Place(first, last, every, place.grows)
 
     def moved(self, name: str, place: Place, shift: str) -> Place:
         """A place plus or minus a number."""
@@ -74,7 +75,7 @@ class Places:
             return w.let(f"{name} {self.whole} {place.all()}, {splat(w, self.width, 'i64', shift)}")
 
         first, last = [w.let(f"{name} i64 {end}, {shift}") for end in (place.first, place.last)]
-        return Place(first, last, every)
+        return Place(first, last, every, place.grows)
 
     def around(self, first: str, length: str) -> Place:
         """The places from this one on, on a ring."""
@@ -89,7 +90,7 @@ class Places:
             return turned(self.numbers(first), self.whole, several, f"<{self.width} x i1>")
 
         last = turned(w.let(f"add i64 {first}, {self.width - 1}"), "i64", length, "i1")
-        return Place(first, last, every)
+        return Place(first, last, every, False)
 
     def side_by_side(self, place: Place) -> str:
         """Whether the lanes lie side by side."""

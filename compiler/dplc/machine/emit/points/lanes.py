@@ -29,6 +29,7 @@ from dplc.machine.emit.module.layout import leaves, struct
 from dplc.machine.emit.points.lane_arms import Arms
 from dplc.machine.emit.points.lane_memory import splat
 from dplc.machine.emit.points.lane_operations import is_function, is_read, selects
+from dplc.machine.emit.points.lane_places import Place, Places
 from dplc.machine.emit.points.lane_reads import num
 from dplc.machine.emit.points.lane_sums import SumLoop
 from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, varying
@@ -340,8 +341,58 @@ class Lanes(Arms):
         acc, value, *rest = op.args
         array, at = arrays.array_of(acc.ty, self.e.value(acc)), rest[op.attr("rank") :]
         by_lane = next((k for k, i in enumerate(at) if self.varies(i, BY_LANE)), None)
-        self.add_at(array, [self.of_row(i, 0)[0] for i in at], by_lane, self.in_lanes(value, 0))
         self.e.define((var,), array.values)
+        vector, lane = self.in_lanes(value, 0), None if by_lane is None else expect_type(f.Var, at[by_lane])
+
+        def places(first: str) -> Values:
+            return [first if i is lane else self.of_row(i, 0)[0] for i in at]
+
+        if by_lane is None or lane is None or lane.name not in self.places:
+            self.add_at(array, [self.of_row(i, 0)[0] for i in at], by_lane, vector)
+            return
+        place, k = self.place(lane, 0), by_lane
+
+        def together() -> Values:
+            self.add_at(array, places(place.first), k, vector)
+            return []
+
+        def apart() -> Values:
+            if place.grows:
+                self.add_grown(array, places, k, place, vector)
+            else:
+                self.add_each(array, places("0"), self.w.product(array.dims[k + 1 :]), place.all(), vector)
+            return []
+
+        self.w.choose(Places(self.w, self.width).side_by_side(place), (), together, apart)
+
+    def add_grown(
+        self, array: Array, places: Callable[[str], Values], k: int, place: Place, vector: str
+    ) -> None:
+        """Adds at places that grow by 0 or 1: the lanes that are cut off at either end together, the others side by
+        side."""
+        w, outer, flags, every = self.w, self.mask, vector_type("bool", self.width), place.all()
+
+        def at(end: str) -> str:
+            return w.let(f"icmp eq <{self.width} x i64> {every}, {splat(w, self.width, 'i64', end)}")
+
+        low = at(place.first)
+        high = self.logic("and", at(place.last), w.let(f"xor {flags} {low}, splat (i1 true)"))
+        middle = w.let(f"xor {flags} {self.logic('or', low, high)}, splat (i1 true)")
+        alike = w.let(f"zext i{self.width} {self.bits(low)} to i64") if self.width < 64 else self.bits(low)
+        before = w.let(f"sub i64 {place.first}, {w.let(f'call i64 @llvm.ctpop.i64(i64 {alike})')}")
+        parts = (low, place.first, None), (high, place.last, None), (middle, w.add(before, "1"), k)
+        for part, number, by_lane in parts:
+            self.mask = mask = self.logic("and", outer, part) if outer else part
+
+            def add(number: str = number, by_lane: int | None = by_lane) -> Values:
+                self.add_at(array, places(number), by_lane, vector)
+                return []
+
+            w.choose(w.let(f"icmp ne i{self.width} {self.bits(mask)}, 0"), (), add, lambda: [])
+        self.mask = outer
+
+    def bits(self, flags: str) -> str:
+        return self.w.let(f"bitcast {vector_type('bool', self.width)} {flags} to i{self.width}")
 
     # ---- loops
 

@@ -168,6 +168,7 @@ class _Finder:
             self.how[par.space[-2][0].name] = BY_ROW
         self.lanes = 16
         self.sums = 0
+        self.adds = False  # whether loops add to arrays
         self.side_by_side = True  # whether all that lanes read, and add to places of their own, is
         self.step: set[str] | None = None  # what the step of a loop binds
         self.gathered = 0  # reads of such a step that are not side by side
@@ -190,7 +191,8 @@ class _Finder:
             return False
         if any(x.ty not in (*FLOATS, f.BOOL) and not self.is_chosen(x) for x in results):
             return False
-        return self.sums > 0 and all(map(self.is_acc, self.results))
+        worth = self.sums > 0 or (self.adds and self.side_by_side)
+        return worth and all(map(self.is_acc, self.results))
 
     def fits_step(self, index: f.Var, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> bool:
         """True if points without loops fit."""
@@ -253,7 +255,8 @@ class _Finder:
             self.how.update({var.name: how for var in bind.vars if var.name not in self.accs})
 
     def addition(self, op: f.Op) -> bool:
-        """True if lanes can add to an array: all at one place, or each at its own.  Then no points are done again."""
+        """True if lanes can add to an array: all at one place, or each at its own, which may be cut off.  Then no
+        points are done again."""
         self.can_wait = False
         _, value, *rest = op.args
         dims, at = rest[: op.attr("rank")], rest[op.attr("rank") :]
@@ -262,7 +265,7 @@ class _Finder:
         if value.ty == f.F64:
             self.lanes = 8
         fits = value.ty in FLOATS and not self.of_all(dims) and rank_of(op.args[0].ty) == len(at)
-        return fits and len(by_lane) < 2 and all(map(self.is_number, by_lane))
+        return fits and len(by_lane) < 2 and all(map(self.is_whole, by_lane))
 
     def note_nan(self, var: f.Var, op: f.Op) -> None:
         """Notes what an operation does with a NaN that a guard should have stopped."""
@@ -425,6 +428,7 @@ class _Finder:
         state = list(zip(loop.state, loop.inits, loop.body.results, strict=False))
         handed = [(s, x, var) for (s, init, x), var in zip(state, bind.vars, strict=False) if self.is_acc(init)]
         self.accs.update([s.name for s, *_ in handed])
+        self.adds |= bool(handed)
         state = [(s, init, x) for s, init, x in state if s.name not in self.accs]
         kept = loop.body.results[len(loop.state) :]
         if self.of(loop.count) or any(x.ty not in (*FLOATS, f.BOOL) for x, *_ in state):
