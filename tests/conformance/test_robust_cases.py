@@ -17,6 +17,7 @@ SOURCES = [
     ("invalid UTF-8", b'do print "a\xff\xfe"\n', "", "UTF-8"),
     ("invalid UTF-8 in a comment", b"-- \xc3\x28\ndo print 1\n", "", "UTF-8"),
     ("NUL", b"do print 1\n\x00\ndo print 2\n", "", "zero bytes"),
+    ("UTF-16", "do print 1\n".encode("utf-16"), "", "it is UTF-16"),
     ("NUL in a string", b'do print (String.length "a\x00b")\n', "", "zero bytes"),
     ("CRLF", b"do print 1\r\nlet x =\r\n  2\r\ndo print x\r\n", "1\n2\n", ""),
     ("no final newline", b"do print 1", "1\n", ""),

@@ -124,7 +124,8 @@ def _programs(folder: Path) -> list[str]:
 def decoded(data: bytes, name: str, where: Span | None = None) -> str:
     """The text in the bytes of a program, with line ends normalised.  Raises DplError if it is not UTF-8."""
     if b"\0" in data:
-        raise DplError.at("E0512", f"{name} is no text in UTF-8", where, note="it holds zero bytes", helps=SAVE)
+        what = "it is UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "it holds zero bytes"
+        raise DplError.at("E0512", f"{name} is no text in UTF-8", where, note=what, helps=SAVE)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
