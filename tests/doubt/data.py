@@ -144,6 +144,53 @@ def structural_arm(h: Hole, go: str, me: Ty, constructor: str, inside: Ty | None
     return f"{constructor} {pattern} -> {' '.join(lines)} {h.apart(h.ty, *inner)}"
 
 
+@rule(3, lambda h: h.ty == FLOAT and bool(recursive_types(h)))
+def by_walks(h: Hole) -> str:
+    """A walk for each step of a loop, from a node to one of its parts of its own type; often differentiated here."""
+    ty = h.one(*recursive_types(h))
+    go, t, n, r, s = h.fresh("go"), h.fresh("t"), h.named("n", INT), h.named("r", FLOAT), h.fresh("s")
+    value, start, left = h(ty), h(), h.often(50)  # with work left after the walk, or nothing but the walk
+    arms = [walking_arm(h, go, ty, name, inside, (n, r), left) for name, inside in h.writer.parts(ty)]
+    walk = f"let rec {go} ({n[0]} : int) ({r[0]} : float) ({t} : {ty}) : float = match {t} with {' | '.join(arms)} in"
+    total = f"loop {s} = {start} for {n[0]} < {h.count()} do {s} * 0.5 + {go} ({n[0]} * 5) {h.apart(FLOAT, n)} {t}"
+    if h.writer.fits_point(ty) and h.often(60):
+        return f"{walk} Tree.norm (grad (fun ({t} : {ty}) -> {total}) {value})"
+    return f"{walk} let {t} = {value} in {total}"
+
+
+def walking_arm(h: Hole, go: str, me: Ty, constructor: str, inside: Ty | None, known: tuple, left: bool) -> str:
+    """The walk goes on in one part of the type itself, if the node has any."""
+    n, r = known
+    if inside is None:
+        return f"{constructor} -> {h.apart(FLOAT, n, r)}"
+    items = inside.args if inside.name == "*" else (inside,)
+    names = [h.named("v", item) for item in items]
+    pattern = f"({', '.join(name for name, _ in names)})" if len(names) > 1 else names[0][0]
+    others = [var for var in names if var[1] != me]
+    here, children = h.apart(FLOAT, n, r, *others), [name for name, item in names if item == me]
+    if not children:
+        return f"{constructor} {pattern} -> {here}"
+    last = children.pop()
+    child = " else ".join([*(f"if {n[0]} % {k + 2} = 0 then {name}" for k, name in enumerate(children)), last])
+    onward = f"{go} ({n[0]} / 2) ({r[0] if left else here}) ({child})"
+    return f"{constructor} {pattern} -> {f'{onward} * 0.7 + {here}' if left else onward}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def by_search(h: Hole) -> str:
+    """A search along a list for each step of a loop, which often ends early; often differentiated here."""
+    item = h.writer.data_type(1)
+    go, t, n, x, s = h.fresh("go"), h.fresh("t"), h.named("n", INT), h.named("x", item), h.fresh("s")
+    value, start, last = h(list_of(item)), h(), h.apart(FLOAT, n)
+    found = f"if {h.apart(BOOL, n, x)} then {h.apart(FLOAT, n, x)} else {go} ({n[0]} - 1) rest"
+    head = f"let rec {go} ({n[0]} : int) ({t} : {list_of(item)}) : float ="
+    search = f"{head} match {t} with [] -> {last} | {x[0]} :: rest -> {found} in"
+    total = f"loop {s} = {start} for {n[0]} < {h.count()} + 1 do {s} * 0.5 + {go} {n[0]} {t}"
+    if h.writer.fits_point(list_of(item)) and h.often(60):
+        return f"{search} Tree.norm (grad (fun ({t} : {list_of(item)}) -> {total}) {value})"
+    return f"{search} let {t} = {value} in {total}"
+
+
 @rule(2, lambda h: h.ty == FLOAT)
 def by_leaves(h: Hole) -> str:
     """All floats of some data at once."""

@@ -280,6 +280,34 @@ def padded(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def sampled(h: Hole) -> str:
+    """Every second, third ... place, and some after it, of a series or of both indices of a field."""
+    stride, n = h.one(2, 2, 3, 4), h.writer.below(9) + 9
+    (count,), ty = sized(h, n)
+    of, x, w, i, k = (h.fresh(stem) for stem in ("g", "x", "w", "i", "k"))
+    last = h.one(0, 1, stride - 1, stride, stride + 2)
+    at = [f"{x}[{stride} * {i}{h.one('', f' + {h.writer.below(last + 1)}')}]" for _ in range(3)]
+    taps = last + 1
+    window = f"sum [for {k} < {taps} -> {w}[{k}] * {x}[{stride} * {i} + {k}]]"
+    point = h.one(window, f"{at[0]} * {at[1]}", f"max {at[0]} (max {at[1]} {at[2]})", f"sin {at[0]} * {window}",
+                  f"if {i} = 0 then {at[0]} else {x}[{stride} * {i} - 1] * {at[1]}",
+                  f"(if {at[0]} > 0.2 then {at[1]} else {at[2]}) * {h.apart(FLOAT, (i, INT))}")  # fmt: skip
+    steps = h.one(f"({count} - {taps}) / {stride} + 1", f"({count} - {last}) / {stride}", str((n - last) // stride))
+    total = h.one(f"sum [for {i} < {steps} -> ({point}) ** 2]", f"sum (tanh [for {i} < {steps} -> {point}])")
+    series = f"let {of} ({x} : {ty}) ({w} : float[{taps}]) = {total} in"
+    j, m = h.fresh("j"), n // 2
+    cells = [f"{x}[2 * {i}{a}, {h.one('2 * ', '')}{j}{b}]" for a in ("", " + 1") for b in ("", " + 1")]
+    cell = h.one("0.25 * ({} + {} + {} + {})", "max {} {} * max {} {}", "{} * sin {} - {} * {}").format(*cells)
+    over = h.one(f"sum [for {i} < {m} -> sum [for {j} < {m} -> {cell}]]",
+                 f"sum (map sum (tanh [for {i} < {m}, {j} < {m} -> {cell}]))")  # fmt: skip
+    field = f"let {of} ({x} : float[{count}, {count}]) {w} = {over} in"
+    weights = h(array(FLOAT, taps))
+    if h.often(60):
+        return f"{series} {of} {h(array(FLOAT, n))} {weights}"
+    return f"{field} {of} {h(array(array(FLOAT, n), n))} {weights}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def lagged(h: Hole) -> str:
     """Products of a series and the same some steps later, by places or by parts: how far apart is known as it runs."""
     n, more = h.one(5, 11, 19), h.writer.below(3)

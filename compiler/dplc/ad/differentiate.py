@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dpl.node import replace
+from dpl.source import Span
 
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Forwarded, Mode, Reversed
@@ -67,10 +68,10 @@ class Differentiation(Derivatives):
             for bind in block.binds:
                 match bind.rhs:
                     case f.Ad() as ad:
-                        self.derive(b, ad, bind.vars)
+                        self.derive(b, ad, bind.vars, inside(ad.mode, ad.span))
                     case f.Call() as call if (later := self.primals.later(call)) is not None:
                         ad, vars_ = later
-                        self.derive(b, replace(ad, span=call.span), vars_)
+                        self.derive(b, replace(ad, span=call.span), vars_, call.span)
                         self.rename(b, bind.vars, self.primals.known[key_of(call)])
                     case f.Call() as call if key_of(call) in self.primals.known:
                         self.rename(b, bind.vars, self.primals.known[key_of(call)])
@@ -78,21 +79,21 @@ class Differentiation(Derivatives):
                         b.binds.append(with_rhs(bind, with_blocks(rhs, self.block)))
         return with_binds(block, b.binds)
 
-    def derive(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
-        """Takes a derivative, unless a call has asked for it before."""
+    def derive(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...], call: Span) -> None:
+        """Takes a derivative, unless a call has asked for it before.  `call` is the place of the function's call."""
         if self.primals.note(ad, vars_):
             here = Builder(self.supply, ad.span)
-            self.site(here, ad, vars_)
+            self.site(here, ad, vars_, call)
             b.binds += here.binds
 
-    def site(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...]) -> None:
+    def site(self, b: Builder, ad: f.Ad, vars_: tuple[f.Var, ...], call: Span) -> None:
         """One derivative that the program takes."""
         fn = self.body(ad.fn, ad.span)
         match ad.mode:
             case "jvp":
                 shape_check.check(self.convert, b, ad.args[-1], ad.args[-2], "direction", ad.span)
                 tangents = self.convert.to_tan(b, ad.args[-1])
-                (y, *others), outs = self.beside(b, ad, self.first, ad.args[:-1], tangents)
+                (y, *others), outs = self.beside(b, ad, self.first, ad.args[:-1], tangents, call)
                 self.rename(b, vars_, (y, self.convert.from_tan(b, outs, y), *others))
             case "jet":
                 from dplc.ad.taylor.jet import variable
@@ -100,11 +101,11 @@ class Differentiation(Derivatives):
                 *captured, order, x = ad.args
                 some = b.op("max", order, int_(1))  # at least 1: an empty array has no inner dimensions
                 given = (variable(b, some, x), some)
-                (y, *others), series = self.beside(b, ad, self.series, (*captured, x), given)
+                (y, *others), series = self.beside(b, ad, self.series, (*captured, x), given, call)
                 self.rename(b, vars_, (y, self.coefficients.all(b, series, y, order, some), *others))
             case "vjp":
                 made = self.pulled(ad)
-                y, *others, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), inside("vjp", ad.span))
+                y, *others, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), call)
                 self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1]), *self.formed(y))), *others))
             case "pullback":
                 residual = (
@@ -113,7 +114,7 @@ class Differentiation(Derivatives):
                 self.pullback(b, ad, fn, residual, vars_)
 
     def beside(
-        self, b: Builder, ad: f.Ad, mode: Mode, args: Sequence[f.Atom], tangents: Sequence[f.Atom]
+        self, b: Builder, ad: f.Ad, mode: Mode, args: Sequence[f.Atom], tangents: Sequence[f.Atom], call: Span
     ) -> tuple[tuple[f.Var, ...], list[f.Var | None]]:
         """Calls f.jvp or f.jet.  Returns the results of f, and the tangents of the leaves of its first result."""
         fn = self.program.fns[ad.fn]
@@ -121,7 +122,7 @@ class Differentiation(Derivatives):
         leaves = [leaf for ty in fn.results for leaf in mode.tangents.leaves(ty)]
         types = (*fn.results, *(leaves[i] for i in made.results))
         called = (made.name, (*args, *tangents)) if made.results else (ad.fn, args)
-        values = b.call(*called, types, inside(ad.mode, ad.span))
+        values = b.call(*called, types, call)
         outs = dict(zip(made.results, values[len(fn.results) :], strict=True))
         return values[: len(fn.results)], [outs.get(i) for i in range(len(mode.tangents.leaves(fn.results[0])))]
 

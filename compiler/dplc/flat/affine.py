@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
@@ -28,6 +30,7 @@ class Affine:
         self.sums: dict[str, Sum] = {}
         self.counts: dict[object, Sum] = {}
         self.trips: dict[str, Sum] = {}  # what counts are if there are steps
+        self.cuts: dict[str, f.Op] = {}  # the lesser or greater one of two numbers
         self.negative: dict[str, f.Atom] = {}  # what a condition asks to be negative
         self.facts: list[Sum] = []  # sums that are 0 or greater here, the latest last (`conditions.py`)
         self.arrays: dict[str, f.Var] = {}  # those whose lengths are terms
@@ -45,12 +48,24 @@ class Affine:
         if not isinstance(bind.rhs, f.Op) or len(bind.vars) != 1:
             return
         self.chosen(bind.vars[0].name, bind.rhs)
-        if bind.rhs.attr("ring"):
+        if bind.rhs.attr("ring") or self.is_rest(bind.rhs):
             self.counts[bind.vars[0].name] = self.sum(bind.rhs.args[1])
+        elif bind.rhs.op in ("min", "max") and bind.vars[0].ty == f.I64:
+            self.cuts[bind.vars[0].name] = bind.rhs
         elif OPS[bind.rhs.op].finds:
             self.found(bind.vars[0], bind.rhs.args[0])
         elif (total := self.total(bind.rhs)) is not None:
             self.sums[bind.vars[0].name] = total
+        else:
+            self.divided(bind.vars[0].name, bind.rhs)
+
+    def divided(self, name: str, op: f.Op) -> None:
+        """Notes that n times the quotient by n is not greater than what is divided."""
+        match op.op, op.args:
+            case "div", (a, f.Const(int(n), f.I64)) if 0 < n < MOST and all(map(self.is_small, total := self.sum(a))):
+                self.facts.append(combined(total, {name: 1}, -n))
+            case _:
+                pass
 
     def chosen(self, name: str, op: f.Op) -> None:
         """Notes what a count is that is 0 under a condition, or a constant where it overflowed."""
@@ -69,6 +84,12 @@ class Affine:
         length = self.dims.of(array, 0)
         if isinstance(length, f.Const) and isinstance(length.value, int) and length.value > 0:
             self.loop(place, length)
+
+    def is_rest(self, op: f.Op) -> bool:
+        """True for the rest of a division by a length, or by a positive constant: by 0 there is none."""
+        if op.op != "mod" or op.args[0].ty != f.I64:
+            return False
+        return self.is_natural(self.sum(op.args[1]))
 
     def on_ring(self, op: f.Op) -> tuple[str, int, int] | None:
         """The index i of a loop of n steps, and the numbers c and t, of (i + c + t n) mod n, if the operand of `mod` is
@@ -141,10 +162,18 @@ class Affine:
 
     def fits(self, index: f.Atom, array: f.Atom, k: int) -> bool:
         """True if it is known that 0 <= index < dimension k of the array."""
-        length, at = self.length(self.dims.of(array, k)), self.sum(index)
-        if length is None or not self.is_natural(at):
+        length = self.length(self.dims.of(array, k))
+        if length is None or not self.holds(index, self.is_natural, "max"):
             return False
-        return self.is_natural(combined(length, combined(at, {ONE: 1}, 1), -1))
+        last = combined(length, {ONE: 1}, -1)
+        return self.holds(index, lambda at: self.is_natural(combined(last, at, -1)), "min")
+
+    def holds(self, number: f.Atom, asked: Callable[[Sum], bool], either: str) -> bool:
+        """True if something is known of a number; of what is cut off, where it is known of one or of both numbers."""
+        op = self.cuts.get(number.name) if isinstance(number, f.Var) else None
+        if op is None:
+            return asked(self.sum(number))
+        return (any if op.op == either else all)(self.holds(a, asked, either) for a in op.args)
 
     def is_natural(self, total: Sum) -> bool:
         """True if it is known that a sum is 0 or greater."""

@@ -32,6 +32,7 @@ WRITTEN_BY_NAME = {
     "machine/emit/operations/accumulators.py": "emitters",
     "machine/emit/scalars/maths.py": "emitters of scalars",
     "machine/emit/scalars/vectors.py": "emitters of vectors",
+    "machine/emit/points/lane_places.py": "indices of lanes that are cut off",
     "machine/runtime/library.py": "the runtime's functions",
     "machine/runtime/elementary.py": "LLVM's instructions for the steps of elementary functions",
     "machine/rtl/expressions.py": "LLVM's instructions",

@@ -36,7 +36,7 @@ def test_first_found(known: list, query: str, first: set[str]) -> None:
 
 @pytest.mark.parametrize(
     ("query", "way"),
-    [("pow", "x ** y"), ("torch.hstack", "xs ++ ys"), ("jit", "compiled"), ("np.tile", "[for i < n -> xs]"),
+    [("pow", "x ** y"), ("torch.hstack", "xs ++ ys"), ("jit", "compiled"), ("np.tile", "Array.repeat n xs"),
      ("np.diff", "Array.diff xs"), ("torch.save", "Tree.save path p"), ("moving average", "Array.windows n xs"),
      ("norm.rvs", "Dist.samples key n d"), ("k-means", "argmin")],
 )

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import accumulate
-from math import prod
 from typing import Any
 
 from dpl.node import replace
@@ -76,12 +75,14 @@ class _Nest:
 
     def write(self) -> Values:
         e, w, inits = self.e, self.e.w, list[str]()
-        self.floats: list[int] = []  # those that are summed in lanes
-        total = str(prod(map(int, self.counts))) if all(n.isdigit() for n in self.counts) else w.product(self.counts)
+        self.floats: list[int] = []  # those that are summed from vectors
+        total = w.product(self.counts)
         self.row_base: dict[int, str] = {}  # the number of the first point of the row that is added to
         self.find_rows()
         self.chains = self.changed_in_place()
         self.independent = not (self.has_rows or self.leaf.ordered) and self.adds_apart()
+        alone = len(self.levels) == 1 and self.independent and self.may_be_in_lanes()
+        in_vectors = not few(total) or (alone and straight(e, self.leaf, self.counts[-1]) is not None)
         for k, (out, x) in enumerate(self.values):
             match out.kind:
                 case "keep" if k in self.there:
@@ -95,7 +96,7 @@ class _Nest:
                 case "fold" if out.rank:
                     cut = len(self.counts) - out.rank
                     self.row_sums[k] = RowSums(e, x.ty, self.counts[cut:], w.product(self.counts[:cut]))
-                case "fold" if f.is_float(x.ty) and not few(total):
+                case "fold" if f.is_float(x.ty) and in_vectors:
                     self.floats.append(k)
                 case "fold":
                     self.state[k] = leaves(x.ty)
@@ -114,8 +115,7 @@ class _Nest:
         apart = alone and not self.lanes and not self.straight
         parts = in_parts(self.leaf, self.binds, e.unit.has_masks) if apart else None
         self.strips = Strips(e, parts) if parts else None
-        if parts:
-            self.binds = parts.second
+        self.binds = parts.second if parts else self.binds
         in_order = any(out.kind == "fold" and k in self.state for k, (out, _) in enumerate(self.values))
         self.wide = not in_order and interrupts.is_short(f.Block(tuple(self.binds), ()))  # for LLVM's vectors
         self.middle = self.between_borders()

@@ -6,8 +6,9 @@
 An index is a sum: constants, lengths and indices of loops, each with a factor.  It is in bounds if it is so for the
 least and greatest values of the loops' indices, by the lengths that the code tells (`flat/dims.py`), also through calls
 (`flat/known_sizes.py`).  So are `i + u` in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in
-reverse.  A place on a ring, (i + 1) mod n, is in bounds, too, and needs no division (attr `ring`); where the operand
-has whole turns more, as in (i + 1 + n) mod n, these go.
+reverse.  What is cut off, max 0 (min (n - 1) (i + u)), is in bounds where there is a step of a loop over n.  A place
+on a ring, (i + 1) mod n, is in bounds, too, and needs no division (attr `ring`); where the operand has whole turns
+more, as in (i + 1 + n) mod n, these go.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import cache
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.affine import Affine
+from dplc.flat.affine import ONE, Affine, combined
 from dplc.flat.conditions import Conditions
 from dplc.flat.dims import Dims
 from dplc.flat.known_sizes import known_sizes
@@ -73,11 +74,21 @@ class _Bounds:
                 return bind
             case f.For(index, count) | f.Build(index, count):
                 self.affine.loop(index, count)
+                return self.loop(bind, count)
             case f.If() as branch:
                 return with_rhs(bind, self.conditions.branches(branch, self.block))
             case _:
                 pass
         return with_inner(bind, self.block)
+
+    def loop(self, bind: f.Bind, count: f.Atom) -> f.Bind:
+        """A loop: where it has a step, its count is at least 1."""
+        facts = self.affine.facts
+        before = len(facts)
+        facts.append(combined(self.affine.trip(count), {ONE: 1}, -1))
+        made = with_inner(bind, self.block)
+        del facts[before:]
+        return made
 
     def inside(self, op: f.Op) -> bool:
         array, *at = op.args

@@ -68,7 +68,7 @@ class _Ends:
     def add(self, length: f.Atom, place: f.Atom) -> None:
         total = self.affine.sum(place)
         indices = [str(term) for term in total if term in self.counts]
-        if len(indices) != 1:
+        if len(indices) != 1 or total[indices[0]] != 1:
             return
         count, more = self.counts[indices[0]], total.get(ONE, 0)
         last = combined(combined(self.affine.sum(count), {ONE: 1}, -1), total, -1)

@@ -156,7 +156,8 @@ class _Inverter:
             return None
         adds = expect_type(f.Par, parts.adds.rhs)
         done, made = self.stencil(parts.adds, adds)
-        return [parts.keeps, *made] if len(done) == len(adds.outs) else None
+        whole = made if len(done) == len(adds.outs) else self.phases(parts.adds, adds)
+        return None if whole is None else [parts.keeps, *whole]
 
     def own(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
         """The same where points add under conditions: zero is kept where they add nothing."""
@@ -178,7 +179,15 @@ class _Inverter:
             if done:
                 rest = without(bind, done)
                 return [*(self.sums(rest, expect_type(f.Par, rest.rhs)) or [rest]), *made]
-        return None
+        return self.phases(bind, par)
+
+    def phases(self, bind: f.Bind, par: f.Par) -> list[f.Bind] | None:
+        """The sums where places lie apart by a stride."""
+        from dplc.passes.inversion.polyphase import in_phases
+
+        phases = in_phases(bind, par, self.affine, self.supply)
+        made = None if phases is None else self.whole(phases.adds, expect_type(f.Par, phases.adds.rhs))
+        return None if phases is None or made is None else phases.around(made, bind, self.supply)
 
     def stencil(self, bind: f.Bind, par: f.Par) -> Done:
         from dplc.passes.inversion.stencils import stencil

@@ -21,51 +21,21 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from dpl.node import node, replace
+from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, combined
 from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
-from dplc.flat.ops.table import OPS
-from dplc.flat.types import rank_of
-from dplc.flat.walk import bound_inside, mentions, names, needed, rhs_mentions
+from dplc.passes.inversion.additions import Additions, Edge, Guard, Site, is_cheap
 from dplc.passes.inversion.rings import steps_from
-from dplc.passes.inversion.scattered import Loop, Unfit, is_in
-from dplc.passes.simplify.purity import HERE, droppable
+from dplc.passes.inversion.scattered import Unfit, is_in
+from dplc.passes.simplify.purity import droppable
 
 SITES, MOST = 16, 96  # of an accumulator, and operations that its places compute, at most
-Guard = tuple[f.Atom, bool]  # a condition, and whether it holds
-
-
-@node
-class Site:
-    """An addition: the loops and the conditions around it; what is added to each index is in `offsets`."""
-
-    loops: tuple[Loop, ...]
-    guards: tuple[Guard, ...]
-    value: f.Atom
-    dims: tuple[f.Atom, ...]
-    places: tuple[f.Atom, ...]
-    solved: tuple[str, ...]  # the index of each place
-    offsets: dict[str, int]
-    rings: dict[str, tuple[f.Atom, int]]  # the length n, and t: the place is that plus t n, modulo n
-
-    def is_beside(self, other: Site) -> bool:
-        """True if both add at the same places."""
-        mine, its = [(site.loops, site.dims, site.solved, site.offsets, site.rings) for site in (self, other)]
-        return mine == its
-
-
-@node
-class Edge:
-    """An addition where an index of a nest has one value, `number` and a constant."""
-
-    index: f.Var
-    number: f.Atom
-    constant: int
-    site: Site
+PHASES = 8  # numbers that a point keeps side by side
+Space = tuple[tuple[f.Var, f.Atom], ...]
 
 
 def stencil(
@@ -79,198 +49,10 @@ def stencil(
         return set(), []
 
 
-class _Stencil:
-    def __init__(self, par: f.Par, affine: Affine, supply: f.Supply, shared: Collection[str]) -> None:
-        self.affine, self.supply, self.shared = affine, supply, shared
-        self.code: list[f.Bind] = []  # what computes numbers and parts of arrays
-        self.rings: dict[str, f.Op] = {}
-        self.parts: dict[str, tuple[f.Var, tuple[f.Atom, ...]]] = {}  # of arrays
-        self.opaque: set[str] = set()  # what cannot be computed again alone
-        self.unfit: set[int] = set()  # accumulators that stay as they are
-        self.depths: dict[str, int] = {}  # of what is computed: under how many conditions
-        self.equal: dict[Guard, tuple[f.Var, f.Atom, int]] = {}  # what conditions say: an index is a sum
-        self.sites: list[list[Site]] = [[] for _ in par.outs]
-        self.edges: list[list[Edge]] = [[] for _ in par.outs]
-        self.inside = {var.name for var in bound_inside(par)}
-        self.walk(par, {out.acc.name: k for k, out in enumerate(par.outs) if out.acc}, (), ())
+class _Stencil(Additions):
+    """Writes the sums of what a nest adds."""
 
-    # ---- what the nest adds
-
-    def walk(self, par: f.Par, accs: dict[str, int], loops: tuple[Loop, ...], guards: tuple[Guard, ...]) -> None:
-        loops = (*loops, *[Loop(*dimension) for dimension in par.space])
-        for index, count in par.space:
-            self.affine.loop(index, count)
-        if par.ordered or any(name in self.inside for name in names(tuple([loop.count for loop in loops]))):
-            raise Unfit
-        self.block(par.body, accs, loops, guards)
-
-    def block(
-        self, block: f.Block, accs: dict[str, int], loops: tuple[Loop, ...], guards: tuple[Guard, ...]
-    ) -> None:
-        for bind in block.binds:
-            held = [name for name in rhs_mentions(bind.rhs) if name in accs]
-            match bind.rhs:
-                case f.Par(outs=outs) as inner if held:
-                    own = {out.acc.name: accs[out.target.name] for out in outs
-                           if out.acc and isinstance(out.target, f.Var) and out.target.name in accs}  # fmt: skip
-                    if len(own) < len(outs):
-                        raise Unfit
-                    self.walk(inner, dict(own), loops, guards)
-                    accs |= dict(zip([var.name for var in bind.vars], own.values(), strict=True))
-                case f.If(cond, then, other) if held:
-                    both = dict(accs), dict(accs)
-                    self.block(then, both[0], loops, (*guards, (cond, True)))
-                    self.block(other, both[1], loops, (*guards, (cond, False)))
-                    accs |= self.after(bind.vars, bind.rhs, both, len(guards))
-                case f.Op("acc_index", (acc, value, *rest)) as op if len(held) == 1 and is_in(acc, accs):
-                    k = accs[held[0]]
-                    rank = rank_of(acc.ty)
-                    if op.attr("rank") != rank or len(rest) != 2 * rank or not isinstance(value.ty, f.Num):
-                        raise Unfit
-                    try:
-                        self.add(k, loops, guards, value, rest[:rank], rest[rank:])
-                    except Unfit:
-                        self.unfit.add(k)
-                    accs[bind.vars[0].name] = k
-                case f.Op("fill"):  # it is of no use, as is seen where it is not cheap
-                    self.code.append(bind)
-                case rhs if not held and droppable(rhs):
-                    self.affine.define(bind)
-                    self.code.append(self.of_whole(bind))
-                    self.depths |= {var.name: len(guards) for var in bind.vars}
-                    self.compare(bind, loops)
-                    if isinstance(rhs, f.Op) and rhs.attr("ring"):
-                        self.rings[bind.vars[0].name] = rhs
-                case _:
-                    raise Unfit
-
-    def of_whole(self, bind: f.Bind) -> f.Bind:
-        """The binding; a read of a part of an array is one of that array."""
-        match bind.rhs:
-            case f.Op("index", (f.Var(name) as array, *at)) as op:
-                whole, before = self.parts.get(name, (array, ()))
-                self.parts[bind.vars[0].name] = whole, (*before, *at)
-                return f.Bind(bind.vars, replace(op, args=(whole, *before, *at), attrs=(("unchecked", HERE),)))
-            case _:
-                return bind
-
-    def after(
-        self, variables: tuple[f.Var, ...], branch: f.If, accs: tuple[dict[str, int], ...], depth: int
-    ) -> dict[str, int]:  # fmt: skip
-        """The accumulators that a branch gives.  Its other results are choices."""
-        made = {}
-        for var, yes, no in zip(variables, branch.then.results, branch.else_.results, strict=True):
-            held = [known.get(atom.name) if isinstance(atom, f.Var) else None
-                    for atom, known in zip((yes, no), accs, strict=True)]  # fmt: skip
-            if held[0] != held[1]:
-                raise Unfit
-            if held[0] is None:
-                self.choose(var, (branch.cond, yes, no), depth)
-            else:
-                made[var.name] = held[0]
-        return made
-
-    def choose(self, var: f.Var, args: tuple[f.Atom, ...], depth: int) -> None:
-        """One of two numbers.  It is not computed again where it reads what only its condition says to be there."""
-        if isinstance(var.ty, f.Num) and not self.reads_deeper(args, depth):
-            self.code.append(f.Bind((var,), f.Op("select", args)))
-            self.depths[var.name] = depth
-        else:
-            self.opaque.add(var.name)
-
-    def reads_deeper(self, atoms: tuple[f.Atom, ...], depth: int) -> bool:
-        """True if what computes some values reads under more conditions than so many, or cannot be told."""
-        try:
-            code = [bind for atom in atoms for bind in self.code_of(atom)]
-        except Unfit:
-            return True
-        return any(self.depths[bind.vars[0].name] > depth and not is_cheap(bind, False) for bind in code)
-
-    def compare(self, bind: f.Bind, loops: tuple[Loop, ...]) -> None:
-        """Notes a condition that an index, or the sum of it and a constant, is what the nest does not compute."""
-        match bind.rhs:
-            case f.Op("eq" | "ne" as name, (a, b)):
-                pass
-            case _:
-                return
-        for one, number in ((a, b), (b, a)):
-            total = self.affine.sum(one)
-            for loop in loops:
-                if total.keys() - {ONE} == {loop.index.name} and total[loop.index.name] == 1:
-                    if self.is_fixed(number):
-                        self.equal[bind.vars[0], name == "eq"] = loop.index, number, -total.get(ONE, 0)
-
-    def is_fixed(self, number: f.Atom) -> bool:
-        """True for a sum of what the nest does not compute."""
-        terms = [term[0] if isinstance(term, tuple) else term for term in self.affine.sum(number)]
-        return self.inside.isdisjoint([str(term) for term in terms])
-
-    def add(
-        self, k: int, loops: tuple[Loop, ...], guards: tuple[Guard, ...], value: f.Atom, dims: list[f.Atom],
-        places: list[f.Atom],
-    ) -> None:  # fmt: skip
-        """Notes an addition to accumulator number `k`."""
-        for guard in guards:
-            if guard in self.equal:
-                rest = tuple([other for other in guards if other is not guard])
-                site = Site(loops, rest, value, tuple(dims), tuple(places), (), {}, {})
-                self.edges[k].append(Edge(*self.equal[guard], site))
-                return
-        site = self.site(loops, guards, value, dims, places)
-        while (other := next((other for other in self.sites[k] if self.are_one(other, site)), None)) is not None:
-            self.sites[k].remove(other)
-            site = self.together(other, site)
-        self.sites[k].append(site)
-
-    def are_one(self, first: Site, second: Site) -> bool:
-        """True if both add at one place, under the same conditions, or in the arms of a branch that only computes."""
-        if not first.is_beside(second):
-            return False
-        if first.guards == second.guards:
-            return True
-        *around, (cond, truth) = first.guards or ((None, True),)
-        if second.guards != (*around, (cond, not truth)):
-            return False
-        return not self.reads_deeper((first.value, second.value), len(around))
-
-    def together(self, first: Site, second: Site) -> Site:
-        """Two sites as one."""
-        var = f.Var(self.supply.fresh("added"), first.value.ty)
-        around = first.guards
-        if around == second.guards:
-            self.code.append(f.Bind((var,), f.Op("acc_add", (first.value, second.value))))
-            self.depths[var.name] = len(around)
-        else:
-            *outer, (cond, truth) = around
-            around = tuple(outer)
-            values = (first.value, second.value) if truth else (second.value, first.value)
-            self.choose(var, (cond, *values), len(around))
-        return Site(first.loops, around, var, first.dims, first.places, first.solved, first.offsets, first.rings)
-
-    def site(
-        self, loops: tuple[Loop, ...], guards: tuple[Guard, ...], value: f.Atom, dims: list[f.Atom],
-        places: list[f.Atom],
-    ) -> Site:  # fmt: skip
-        indices = {loop.index.name for loop in loops}
-        offsets: dict[str, int] = {}
-        rings: dict[str, tuple[f.Atom, int]] = {}
-        for place, length in zip(places, dims, strict=True):
-            at = self.affine.sum(place)
-            if (op := self.rings.get(place.name) if isinstance(place, f.Var) else None) is not None:
-                found = self.affine.on_ring(op)
-                if found is None or self.affine.sum(length) != self.affine.sum(op.args[1]):
-                    raise Unfit
-                at = combined({found[0]: 1}, {ONE: 1}, found[1])
-                rings[found[0]] = op.args[1], found[2]
-            mine = [str(term) for term in at if term != ONE]
-            if len(mine) != 1 or mine[0] not in indices or at[mine[0]] != 1 or mine[0] in offsets:
-                raise Unfit
-            offsets[mine[0]] = at.get(ONE, 0)
-        if len(offsets) < len(loops) or any(name in self.inside for name in names(tuple(dims))):
-            raise Unfit
-        return Site(loops, guards, value, tuple(dims), tuple(places), tuple(offsets), offsets, rings)
-
-    # ---- the sums
+    b: Builder  # while they are written
 
     def written(self, bind: f.Bind, par: f.Par) -> tuple[set[int], list[f.Bind]]:
         b = self.b = Builder(self.supply)
@@ -355,7 +137,7 @@ class _Stencil:
 
     def is_whole(self, site: Site) -> bool:
         """True if there are as many places as points, up to a constant: then asking all places costs no more."""
-        counts = {loop.index.name: loop.count for loop in site.loops}
+        counts = site.counts
         return all(set(combined(self.affine.sum(length), self.affine.sum(counts[index]), -1)) <= {ONE}
                    for index, length in zip(site.solved, site.dims, strict=True))  # fmt: skip
 
@@ -368,26 +150,80 @@ class _Stencil:
             raise Unfit
         order = [loop.index.name for loop in first.loops]
         sites = sorted(sites, key=lambda site: [-site.offsets[index] for index in order])
-        b = self.b
-        places = [b.var("place", f.I64) for _ in first.dims]
-        for place, length in zip(places, first.dims, strict=True):
+        b, space = self.b, tuple([(self.b.var("place", f.I64), length) for length in first.dims])
+        for place, length in space:
             self.affine.loop(place, length)
+        if self.phases(first) and len(space) > 1:
+            return self.rows(sites, space, target)
+        places = [place for place, _ in space]
         with b.inside() as binds:
             total: f.Atom = f.Const(0.0, first.value.ty)
             if target is not None:
                 total = b.op("index", (target, *places), unchecked=True)
+            total = self.total(total, sites, places)
+        return f.Par(space, block_of(binds, (total,)), (f.Out("keep", target=target),))
+
+    def phases(self, site: Site) -> int:
+        """How many places there are in the last dimension, if all of them are those of phases (`polyphase.py`)."""
+        ((index, length),) = zip(site.solved[-1:], site.dims[-1:], strict=True)
+        number = length.value if isinstance(length, f.Const) else 0
+        return number if isinstance(number, int) and number <= PHASES and is_phase(site, index) else 0
+
+    def rows(self, sites: list[Site], space: Space, target: f.Var | None) -> f.Par:
+        """The sums at all phases of a place are kept by one point."""
+        places, numbers = [place for place, _ in space], []
+        start: f.Atom = f.Const(0.0, sites[0].value.ty)
+        with self.b.inside() as binds:
+            for phase in range(self.phases(sites[0])):
+                mine = [site for site in sites if site.offsets[site.solved[-1]] == phase]
+                if target is not None:
+                    start = self.b.op("index", (target, *places[:-1], integer(phase)), unchecked=True)
+                numbers.append(self.total(start, mine, places[:-1]))
+            row = self.b.op("array", numbers)
+        return f.Par(space[:-1], block_of(binds, (row,)), (f.Out("keep", inner=(space[-1][1],)),))
+
+    def total(self, total: f.Atom, sites: list[Site], places: list[f.Var], k: int = 0) -> f.Atom:
+        """A number with what points add to a place.  In dimensions of phases, from number k on, the place tells which
+        of the sites these are."""
+        b = self.b
+        k = next((at for at in range(k, len(places)) if sites and is_phase(sites[0], sites[0].solved[at])), len(places))
+        if k == len(places):
             for site in sites:
                 total = b.op("acc_add", (total, self.point(site, places)))
-        out = f.Out("keep", target=target)
-        return f.Par(tuple(zip(places, first.dims, strict=True)), block_of(binds, (total,)), (out,))
+            return total
+        groups: dict[int, list[Site]] = {}
+        for site in sites:
+            groups.setdefault(site.offsets[site.solved[k]], []).append(site)
+        every = sites[0].dims[k] == integer(len(groups))
+        return self.of_phase(total, list(groups.items()), every, places, k)
+
+    def of_phase(
+        self, total: f.Atom, groups: list[tuple[int, list[Site]]], every: bool, places: list[f.Var], k: int
+    ) -> f.Atom:  # fmt: skip
+        """The same, where number k of the places is asked for; `every` if one of these phases is that of the place."""
+        if not groups:
+            return total
+        b, ((phase, mine), *others) = self.b, groups
+        with b.inside() as here:
+            its = self.total(total, mine, places, k + 1)
+        if every and not others:
+            b.binds += here
+            return its
+        with b.inside() as rest:
+            other = self.of_phase(total, others, every, places, k)
+        cond = b.op("eq", (places[k], integer(phase)))
+        return b.one(f.If(cond, block_of(here, (its,)), block_of(rest, (other,))), total.ty, "sum")
 
     def point(self, site: Site, places: list[f.Var]) -> f.Atom:
         """What comes from the point that adds to this place, if there is one."""
         b, inside = self.b, list[f.Atom]()
         copier = Copier(self.supply, {})
-        counts = {loop.index.name: loop.count for loop in site.loops}
-        for index, place, length in zip(site.solved, places, site.dims, strict=True):
+        counts = site.counts
+        for index, place, length in zip(site.solved, places, site.dims, strict=False):
             offset, count = site.offsets[index], counts[index]
+            if is_phase(site, index):
+                copier.atoms[index] = integer(0)
+                continue
             at = copier.atoms[index] = b.op("sub", (place, integer(offset))) if offset else place
             if index in site.rings:
                 length, turns = site.rings[index]
@@ -416,7 +252,7 @@ class _Stencil:
 
     def turn(self, copier: Copier, site: Site, places: list[f.Var]) -> None:
         """Writes places on rings beside the point as places beside the place that it adds to."""
-        at, lengths = dict(zip(site.solved, places, strict=True)), {i: length for i, (length, _) in site.rings.items()}
+        at, lengths = dict(zip(site.solved, places, strict=False)), {i: length for i, (length, _) in site.rings.items()}
         for name in [bind.vars[0].name for bind in self.code_of(site.value) if bind.vars[0].name in self.rings]:
             found = steps_from(self.affine, self.rings[name], site.offsets, lengths)
             if found is not None:
@@ -432,7 +268,7 @@ class _Stencil:
         args = []
         for arg in op.args:
             total = self.affine.sum(arg)
-            for index, place in zip(site.solved, places, strict=True):
+            for index, place in zip(site.solved, places, strict=False):
                 factor = total.get(index, 0)
                 total = combined(total, {index: -1, place.name: 1, ONE: -site.offsets[index]}, factor)
             args.append(f.Var(self.supply.fresh("at"), arg.ty))
@@ -468,30 +304,7 @@ class _Stencil:
             raise Unfit
         return len(self.code_of(site.value)) + sum(map(len, conditions))
 
-    def code_of(self, atom: f.Atom) -> list[f.Bind]:
-        """The bindings that compute a value, in order."""
-        code = self.needed(self.code, (atom,))
-        if not all(is_cheap(bind, True) for bind in code):
-            raise Unfit
-        return code
 
-    def needed(self, binds: list[f.Bind], atoms: tuple[f.Atom, ...]) -> list[f.Bind]:
-        """Those of the bindings that compute values, in order; these must need nothing that is not computed again."""
-        code = needed(binds, names(atoms))
-        if not self.opaque.isdisjoint(mentions(block_of([*code], atoms))):
-            raise Unfit
-        return code
-
-
-def is_cheap(bind: f.Bind, reads: bool) -> bool:
-    """True for arithmetic, under conditions too; and for reads that need no condition inside."""
-    match bind.rhs:
-        case f.Op("index"):
-            return reads and isinstance(bind.vars[0].ty, f.Num)
-        case f.Op(op):
-            cheap = op in ("dim", "acc_add") or (OPS[op].elementwise and OPS[op].cheap) or bool(bind.rhs.attr("ring"))
-            return cheap and isinstance(bind.vars[0].ty, f.Num)
-        case f.If(_, then, other):
-            return all(is_cheap(one, False) for one in (*then.binds, *other.binds))
-        case _:
-            return False
+def is_phase(site: Site, index: str) -> bool:
+    """True for an index of one step."""
+    return site.counts[index] == integer(1)

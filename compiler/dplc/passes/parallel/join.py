@@ -42,12 +42,14 @@ from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
 from dplc.passes.parallel.late_extensions import late_extensions
-from dplc.passes.simplify.dead_code import drop_unused
+from dplc.passes.parallel.late_views import late_views
+from dplc.passes.simplify.dead_code import drop_unused, with_compared
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
 from dplc.passes.simplify.row_shapes import one_shape
 
 POINTS = any_of(f.Par)
+WIDE = 32  # results of a point, at most, where nothing but common work joins Pars
 NEAR = 64  # so many bindings before a Par are searched for another one with common work
 
 
@@ -69,7 +71,7 @@ def joined(fn: f.Fn, supply: f.Supply) -> f.Fn:
     if not kinds(fn.body) & POINTS:
         return fn
     known = with_known_numbers(fn)
-    late = late_extensions(known, supply)
+    late = late_views(late_extensions(known, supply), supply)
     known = known if late is known else with_known_numbers(late)
     return with_body(fn, Joiner(known).block(known.body))
 
@@ -279,6 +281,8 @@ class Joiner:
         par = bind.rhs
         assert isinstance(par, f.Par)
         wanted = [k for k, var in enumerate(bind.vars) if self.uses[var.name] > 0 or par.outs[k].kind == "add"]
+        if wanted:
+            wanted = with_compared(par, wanted, self.dims)
         if not wanted or len(wanted) == len(bind.vars):
             return bind
         body = f.Block(par.body.binds, tuple([par.body.results[k] for k in wanted]))
@@ -312,7 +316,7 @@ class Joiner:
             earlier = done[at]
             if not isinstance(earlier.rhs, f.Par):
                 continue
-            if not any(var.name in reads for var in earlier.vars) and not self.common.between(earlier.rhs, par):
+            if not any(var.name in reads for var in earlier.vars) and not self.alike(earlier.rhs, par):
                 continue
             if not self.fits(earlier, earlier.rhs, par, reads):
                 return None
@@ -321,6 +325,11 @@ class Joiner:
                 return None
             return at, self.both(earlier, bind, reads), *between
         return None
+
+    def alike(self, first: f.Par, second: f.Par) -> bool:
+        """True if it is worth joining two Pars that read nothing of each other: they have common work, and a point does
+        not have more results than registers."""
+        return len(first.outs) + len(second.outs) <= WIDE and self.common.between(first, second)
 
     def fits(self, earlier: f.Bind, first: f.Par, second: f.Par, reads: Counter[str]) -> bool:
         """True if the second Par has the space of the first, and reads its results at its own points only."""

@@ -12,8 +12,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dpl.node import replace
 
 from dplc.flat import term as f
+from dplc.flat.dims import Dims
 from dplc.flat.walk import BLOCKS, atoms, changed, remade, with_binds, with_blocks, with_inner, with_rhs
 from dplc.passes.simplify.purity import droppable, natural
+from dplc.passes.simplify.row_shapes import differing
 
 NOTHING = f.Const(False, f.BOOL)
 
@@ -50,10 +52,10 @@ class Drop:
         match bind.rhs:
             case f.If() | f.Switch() | f.Build():
                 wanted = [k for k, v in enumerate(bind.vars) if v.name in live]
-                if isinstance(bind.rhs, f.Build) and not wanted:
-                    if all(isinstance(r.ty, f.Num) for r in bind.rhs.body.results):
+                if isinstance(bind.rhs, f.Build):
+                    wanted = with_compared(bind.rhs, wanted)
+                    if not wanted:
                         return self.checks(bind.rhs, live)
-                    wanted = [0]  # the rows' shapes are compared
                 rhs = with_blocks(bind.rhs, lambda b: self.block(with_results(b, wanted), live))
                 if isinstance(rhs, f.Switch):
                     rhs = without_payloads(rhs, live)
@@ -80,8 +82,8 @@ class Drop:
 
     def par(self, bind: f.Bind, par: f.Par, live: set[str]) -> f.Bind:
         """An accumulator that the body hands to what stays, such as a call that also keeps something, stays too."""
-        ends = {k for k, v in enumerate(bind.vars) if v.name in live}
-        wanted = self.begun(par, ends) or set(range(len(par.outs))[:1])
+        ends = [k for k, v in enumerate(bind.vars) if v.name in live]
+        wanted = self.begun(par, set(with_compared(par, ends))) or set(range(len(par.outs))[:1])
         while True:
             inner: set[str] = set()
             chosen = sorted(wanted)
@@ -136,6 +138,12 @@ def use(live: set[str], used: Iterable[f.Atom]) -> None:
 def pick(items: tuple, wanted: Sequence[int]) -> tuple:
     """The wanted items, in order; the same tuple if these are all."""
     return items if len(wanted) == len(items) else tuple([items[k] for k in wanted])
+
+
+def with_compared(rhs: f.Build | f.Par, wanted: Sequence[int], dims: Dims | None = None) -> Sequence[int]:
+    """Also the unused results whose rows are compared when they are kept."""
+    unused = set(range(len(rhs.body.results))) - set(wanted)
+    return sorted({*wanted, *differing(rhs, unused, dims)}) if unused else wanted
 
 
 def with_results(block: f.Block, wanted: Sequence[int]) -> f.Block:

@@ -13,6 +13,7 @@ from dpl.syntax.foreign import LAMBDA, STARTS, TYPE_WORDS, WORDS, table
 from dpl.syntax.lexer import Token
 
 SUM_TYPE = "a value of several types:  type t = A of float | B of int"
+MISTYPED_LET = frozenset(("lte", "elt", "etl", "le", "lt", "ket", "lrt", "lett", "leet", "llet"))
 STARS = {
     "~": ("parameters have no labels", "they stand one after the other:  let f x y = e"),
     "?": ("no parameter may be left out", "what may be missing is an option:  None  or  Some x"),
@@ -40,6 +41,8 @@ def _equation(place: Place) -> Diagnostic | None:
     stop = next((i for i, t in enumerate(line) if t.value in ("=", "+=", "-=", "*=", "/=", ":=")), 0)
     if not stop or any(t.kind not in _OF_PATTERNS for t in line[:stop]):
         return None
+    if name in MISTYPED_LET and line[1].kind == "LOWER":
+        return place.error("E0101", f"there is no `{name}` in DPL", f"did you mean  let {line[1].value} ... ?")
     if line[1].kind == "INDEX":
         title = "an array does not change"
         return place.error("E0106", title, f"one with another element:  let {name} = {{ {name} with [i] = e }}")

@@ -114,7 +114,8 @@ def _wrong_arrow(place: Place) -> Diagnostic | None:
     if value == ":" and place.due("->") and place.inside("fun", "(") == "fun":
         return place.error("E0106", "expected `->`, found `:`", "a type is put in parentheses:  fun (x : int) -> e")
     if value in ("=", ":", ":=") and place.due("->"):
-        return place.error("E0106", f"expected `->`, found `{value}`", note="between pattern and result")
+        ways = ("the first of a list and its rest:  x :: rest",) if value == ":" else ()
+        return place.error("E0106", f"expected `->`, found `{value}`", *ways, note="between pattern and result")
     if value == "<-" and place.due("in") and place.inside("for", "let") == "for":
         return place.error("E0106", "expected `in`, found `<-`", "[for x in xs -> e]")
     return None
@@ -359,7 +360,8 @@ def _loop(place: Place) -> Diagnostic | None:
     if place.token.kind in ("FOR", "WHILE") and not place.inside("loop"):
         title = f"`{place.token.value}` begins no expression"
         if place.token.kind == "WHILE":
-            return place.error("E0106", title, "a loop with its state:  loop s = 1 while s < 100 do 2 * s")
+            ways = ("a loop with its state:  loop s = 1 while s < 100 do 2 * s",)
+            return place.error("E0106", title, *ways, "of a reference:  loop _ = () while !r < 100 do r := 2 * !r")
         ways = ("a loop with its state:  loop s = 0.0 for i < n do s + xs[i]", "an array of results:  [for i < n -> e]")
         if place.before.kind in ("DO", ""):
             ways = ("for what a step does:  loop _ = () for i < n do print i", *ways)

@@ -105,7 +105,8 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         note=f"{place} {shown}",
         labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
         facts=facts,
-        helps=for_each(span, why, actual, expected)
+        helps=of_total(span, actual, expected)
+        or for_each(span, why, actual, expected)
         or absent(span, wanted)
         or tighter(span.text)
         or conversions(actual, expected, span)
@@ -113,14 +114,30 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
     )
 
 
+def of_total(span: Span, actual, expected) -> tuple[str, ...]:
+    """A help for a function that gives an array where one that gives a number is wanted, as of a loss."""
+    wanted, found = prune(expected), prune(actual)
+    if type(wanted) is not ty.Fn or type(found) is not ty.Fn or not span.text.replace(".", "").isidentifier():
+        return ()
+    one, many = prune(wanted.result), prune(found.result)
+    is_number = one in ty.FLOATS or (type(one) is Meta and "scalar" in one.classes)
+    return (f"one number of several:  (fun x -> mean ({span.text} x))",) if is_number and type(many) is ty.Arr else ()
+
+
 def for_each(span: Span, why: Why | None, actual, expected) -> tuple[str, ...]:
     """The ways out that are known; rather than the whole type of a function of numbers, that for each of an array."""
     ways = why.ways() if why else ()
     sizes, element = dimensions(actual)
-    are_numbers = all(type(t) is Meta or t in NUMBERS for t in map(prune, (element, expected)))
-    if why is None or len(sizes) != 1 or not are_numbers:
+    if why is None or len(sizes) != 1 or not would_do(prune(element), prune(expected)):
         return ways
     return particular(why) or by_rows(span, why, (1, 0)) or ways
+
+
+def would_do(element, expected) -> bool:
+    """Whether an element of an array may be the number that is expected: both are floats, or both integers."""
+    known = [t for t in (element, expected) if type(t) is not Meta]
+    is_float = any(t in FLOATS if type(t) is not Meta else "real" in t.classes for t in (element, expected))
+    return all(t in NUMBERS for t in known) and not (is_float and any(t not in FLOATS for t in known))
 
 
 def particular(why: Why | None) -> tuple[str, ...]:

@@ -234,7 +234,9 @@ def by_rows(span: Span, why: Why, ranks: tuple[int, int]) -> tuple[str, ...]:
         return (f"a table of this one row:  {call}[{given}]{others}",)
     one = "row" if ranks[1] else "x"
     each = f"for each{' row' if ranks[1] else ''}:  [for {one} in {given} -> {call}{one}{others}]"
-    return (each,) if ranks[0] == ranks[1] + 1 else ()
+    is_all = ranks == (2, 1) and call.count(" ") == 1 and not others
+    whole = (f"of all elements:  {call}(flatten {as_argument(given)})",) if is_all else ()
+    return (each, *whole) if ranks[0] == ranks[1] + 1 else ()
 
 
 GROWS = "what grows is a list, which becomes an array in the end:  List.to_array (xs ++ [x;])"

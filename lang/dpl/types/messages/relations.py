@@ -34,6 +34,7 @@ from dpl.types.solve.meta import Meta, dimensions, is_scalar, prune
 from dpl.types.solve.unify import Clash
 
 NUMBER_BY_NUMBER = "number by number:  Tree.add x y  Tree.sub x y  Tree.scale a x ;  Tree.axpy a x y  is  a * x + y"
+PRINTS = regex(r"(print|print_string) (.+)")
 SYMBOL = regex(r"[!$%&*+\-./:<=>?@^|~]+")
 
 
@@ -131,6 +132,8 @@ def appended(constraint: Constraint, types) -> tuple[str, ...]:
     if is_sequence(left) and is_sequence(right) and type(left) is not type(right):
         return ("a list is written with semicolons:  [x;]", GROWS)
     for (one, other), place in zip((types[:2], types[1::-1]), constraint.operands[::-1]):
+        if prune(one) == ty.STRING and (said := PRINTS.match(place.text)):
+            return (f"what is printed is put in parentheses:  {said[1]} ({said[2]} ++ ...)",)
         if prune(one) == ty.STRING:
             return tighter(place.text) or (f"make a string of it:  show {as_argument(place.text)}",)
         if is_sequence(prune(one)) and not is_sequence(prune(other)):
@@ -170,6 +173,8 @@ def no_number(t, constraint: Constraint, span: Span) -> tuple[str, ...]:
         whole = re.fullmatch(r"Some\s+(\S+)", constraint.operands[0].text)
         of_whole = (f"of the whole:  Some ({whole[1]} {span.text} ...)",) if whole else ()
         return (*taken_apart(t), *of_whole)
+    if type(t) is ty.Con and t.name == "list":
+        return ("for each element:  List.map (fun x -> ...) xs",)
     return ("the content of a reference:  !r",) if is_reference(t) else ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import permutations
 
 from dpl.core import term, ty
 from dpl.diagnostics import Edit, Label
@@ -29,8 +30,6 @@ WHOLE = {
 WITH_STATE = {"scan": "Array.scan_left", "reduce": "fold"}
 COLUMNS = ("Data.numbers", "Data.texts")
 NUMBER = "number"  # a literal: it has any numeric type
-
-
 RULES = {
     "with_vjp": "the rule gives the value and the pullback:  fun x -> (f x, fun g -> ... * g)",
     "with_jvp": "the rule gives the value and its tangent:  fun x dx -> (f x, ... * dx)",
@@ -72,8 +71,14 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     order = exchanged(name, given, kinds, [written(arg.value) for arg in args], i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
-    either = {given[i], kind_of(wanted)} <= {"Arr", "list"}
-    return order or usual_of(cx, wanted) or ("" if either else of_library(cx, name, 2))
+    return order or usual_of(cx, wanted) or of_kind(cx, name, value, given[i], wanted)
+
+
+def of_kind(cx: Context, name: str, value: tree.Expr | term.Term, given: str, wanted: Type) -> str:
+    """A help for a number where an array is wanted, or else the function's type."""
+    if type(wanted) is ty.Arr and given == NUMBER:
+        return f"an array of one number:  [{written(value)}]"
+    return "" if {given, kind_of(wanted)} <= {"Arr", "list"} else of_library(cx, name, 2)
 
 
 def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> str:
@@ -168,9 +173,10 @@ def usual_of(cx: Context, wanted: Type) -> str:
     module, _, _ = wanted.name.rpartition(".")
     values = cx.modules[module].values.items() if module in cx.modules else ()
     usual = [f"{module}.{p}" for p, v in values if isinstance(v, Value) and kind_of(v.scheme.ty) == wanted.name]
-    makers = [p for p, v in values if isinstance(v, Value) and kind_of(outcome(v.scheme.ty)) == wanted.name]
-    if makers and not usual:
-        return f"one is made by  {module}.{min(makers)}"
+    made = [(wanted.name in kinds_wanted(v.scheme.ty), p) for p, v in values if isinstance(v, Value)
+            and kind_of(outcome(v.scheme.ty)) == wanted.name]  # fmt: skip
+    if made and not usual:  # rather by what needs no other one
+        return f"one is made by  {module}.{min(made)[1]}"
     fields = cx.datas[wanted.name].fields if usual else ()
     changed = f" ; with another field:  {{ {usual[0]} with {fields[-1]} = ... }}" if fields else ""
     return f"one is  {usual[0]}{changed}" if usual else ""
@@ -203,8 +209,10 @@ def of_data(cx: Context, name: str, value: tree.Expr | term.Term, kind: str, wan
     if module not in cx.modules or not name.startswith(f"{module}."):
         return ""
     functions = sorted(cx.modules[module].values.items())
-    taking = [f for f, v in functions if f[0] != "_" and isinstance(v, Value) and kind in kinds_wanted(v.scheme.ty)]
-    takers = "  ".join(f"{module}.{f}" for f in taking[:4])
+    kinds = {f: kinds_wanted(v.scheme.ty) for f, v in functions if f[0] != "_" and isinstance(v, Value)}
+    if kind in (own := kinds.get(name.removeprefix(f"{module}."), [])):
+        return f"it is argument {own.index(kind) + 1}:  {name} {'... ' * own.index(kind)}{written(value)}"
+    takers = "  ".join(f"{module}.{f}" for f in [f for f, taken in kinds.items() if kind in taken][:4])
     return f"functions that take a value of the type {plain}:  {takers}" if takers else ""
 
 
@@ -280,7 +288,20 @@ def exchanged(name: str, given: list[str], wanted: list[str], texts: list[str], 
             order = [*range(len(texts))]
             order[i], order[j] = j, i
             return f"the other way round:  {name} {' '.join(texts[k] for k in order)}"
-    return ""
+    return in_order(name, given, wanted, texts, i)
+
+
+def in_order(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:
+    """A help if there is just one order of argument `i` and those after it that can fit."""
+    if not given[i] or fits(given[i], wanted[i]) or len(given) != len(wanted) or len(given) - i > 4:
+        return ""
+
+    def may_fit(order: Sequence[int]) -> bool:
+        return all(not given[k] or not wanted[j] or fits(given[k], wanted[j]) for j, k in enumerate(order, i))
+
+    orders = [order for order in permutations(range(i, len(given))) if may_fit(order)]
+    others = " ".join(texts[k] for k in (*range(i), *orders[0])) if len(orders) == 1 and i < orders[0][0] else ""
+    return f"in this order:  {name} {others}" if others else ""
 
 
 def fits(given: str, wanted: str) -> bool:

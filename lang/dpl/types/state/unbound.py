@@ -86,7 +86,7 @@ def misread(cx, name: str, span: Span) -> Way:
     """Suggestions for misreadings: Python's `f"{x}"`, `y = 1` as a step of its own, `let mut x`, `point { x = 1 }`."""
     text, line = span.source.text, span.source.line(span.line)
     following = text[span.end :]
-    if helps := named_arguments(name, span) or after_loop(name, text[: span.start]):
+    if helps := named_arguments(name, span) or after_loop(name, text[: span.start]) or of_file(name, following):
         return Way(helps)
     if following.startswith('"') and name in ("f", "r", "b", "u", "s"):
         edits = (Edit(span, "$"),) if name in ("f", "s") else ()
@@ -117,6 +117,12 @@ def rest_of(following: str) -> str:
     """The rest of a line, and the indented lines after it."""
     found = re.match(r"[^\n]*(\n[ \t]+[^\n]*)*", following)
     return found[0] if found else ""
+
+
+def of_file(name: str, following: str) -> tuple[str, ...]:
+    """A help for `Data.read_csv iris.csv`."""
+    file = re.match(r"\.(csv|txt|json|npy|npz|png|pgm|safetensors|gz)\b", following)
+    return (f'the name of a file is a string:  "{name}{file[0]}"',) if file else ()
 
 
 def after_loop(name: str, before: str) -> tuple[str, ...]:
@@ -179,12 +185,14 @@ def of_field(cx, name: str, span: Span, way: Way) -> Way:
     return Way(near or (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
 
 
-def called_on_function(cx, name: str, owner: str) -> str:
+def called_on_function(cx, name: str, owner: str, is_near: bool) -> str:
     """The help for `f.grad`, for `map .x rs`, which is read as `map.x rs`, and for `f . g`."""
     if name == "grad":
         return f"{HERE}grad {owner}"
     if cx.is_field(name):
         return f"a field as a function:  fun r -> r.{name}"
+    if is_near and (way := renamed("value", name, "like")):  # SciPy: `norm.cdf x`
+        return HERE + way
     return f"functions are composed by  fun x -> {owner} ({name} x)"
 
 
@@ -194,7 +202,7 @@ def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
     if name == "at" and (at := re.match(r"\[[^]\n]{1,20}]", e.span.source.text[e.span.end :])):  # JAX: `x.at[i].set(e)`
         return (f"an array does not change; one with another element:  {{ {owner} with {at[0]} = e }}",)
     if type(t) is ty.Fn:
-        return (called_on_function(cx, name, owner),)
+        return (called_on_function(cx, name, owner, e.span.text == f"{owner}.{name}"),)
     if type(t) is ty.Arr and cx.is_field(name):
         return (f"of each element:  map (fun r -> r.{name}) {owner}",)
     if type(t) is ty.Con and t.name == "ref":

@@ -1,4 +1,4 @@
-"""Branches of points in lanes whose arms read arrays or add to them: each arm is done by those lanes that are to do it.
+"""Branches of points in lanes whose arms add to arrays or read tuples: each is done by those lanes that are to do it.
 
     c = eq k j                               m = lanes of c; yes = m, no = not m
     z, a = if c { yield 0.0, a0 }            x = masked load b[k ...] by the mask no
@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.walk import every
-from dplc.machine.emit.bodies.body import BodyEmitter
-from dplc.machine.emit.points.lane_memory import Memory
-from dplc.machine.emit.points.varying import BY_LANE, Varying, has_functions
+from dplc.machine.emit.points.lane_operations import has_functions
+from dplc.machine.emit.points.lane_reads import Reads
+from dplc.machine.emit.points.varying import BY_LANE
 from dplc.machine.emit.scalars.vectors import vector_type
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
@@ -28,25 +28,11 @@ from dplc.narrow import expect_type
 LITTLE = 12  # operations, at most, of an arm that is done by no lane rather than asked for
 
 
-class Arms(Memory):
+class Arms(Reads):
     """Writes the branches of a strip."""
-
-    def __init__(self, e: BodyEmitter, width: int, how: Varying) -> None:
-        super().__init__(e, width)
-        self.how = how
-        self.parts: dict[str, Values] = {}  # values of varying variables: one for each row if they vary by rows
 
     @abstractmethod
     def binds(self, binds: Sequence[f.Bind]) -> None: ...
-
-    @abstractmethod
-    def varied(self, atom: f.Atom, var: f.Var, row: int) -> str: ...
-
-    @abstractmethod
-    def of_row(self, atom: f.Atom, row: int) -> Values: ...
-
-    def varies(self, atom: f.Atom, bit: int) -> bool:
-        return bool(self.how.of(atom) & bit)
 
     def arms(self, variables: tuple[f.Var, ...], branch: f.If) -> None:
         """Writes a branch; the points have one row."""

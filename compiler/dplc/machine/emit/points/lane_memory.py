@@ -88,6 +88,28 @@ class Memory:
         given = f"<{self.width} x ptr> {each}, i32 {align}, {self.chosen()}, {t} zeroinitializer"
         return w.let(f"call {t} @llvm.masked.gather.v{self.width}{ty}.v{self.width}p0({given})")
 
+    def gather_at(self, ty: str, at: str, places: str, stride: str, align: int) -> str:
+        """What lies at places, so many times `stride` elements apart."""
+        w, t = self.w, vector_type(ty, self.width)
+        if ty == "bool":
+            bytes_ = self.gather_at("i8", at, places, stride, align)
+            return w.let(f"trunc <{self.width} x i8> {bytes_} to {t}")
+        if stride != "1":
+            places = w.let(f"mul <{self.width} x i64> {places}, {splat(w, self.width, 'i64', stride)}")
+        each = w.let(f"getelementptr {SCALARS[ty]}, ptr {at}, <{self.width} x i64> {places}")
+        given = f"<{self.width} x ptr> {each}, i32 {align}, {self.chosen()}, {t} zeroinitializer"
+        return w.let(f"call {t} @llvm.masked.gather.v{self.width}{ty}.v{self.width}p0({given})")
+
+    def element(self, array: Array, indices: Values) -> str:
+        """The address of an element."""
+        return self.after(array.data, arrays.element_number(self.e, array, indices), array.size)
+
+    def after(self, base: str, number: str, size: int) -> str:
+        """The address of the element so many elements on.  With a mask, the first lane may have none there."""
+        if not self.mask:
+            return self.w.element(base, number, size)
+        return self.w.let(f"getelementptr [{size} x i8], ptr {base}, i64 {number}")
+
     def chosen(self) -> str:
         """The mask, with its type."""
         return f"<{self.width} x i1> {self.mask or 'splat (i1 true)'}"
@@ -118,7 +140,7 @@ class Memory:
 
     def add_at(self, array: Array, places: Values, by_lane: int | None, vector: str) -> None:
         """Adds a number of each lane at its place, which has the number of the lane as index `by_lane`."""
-        at = arrays.address(self.e, array, places)
+        at = self.element(array, places)
         ty, t = array.number.name, vector_type(array.number.name, self.width)
         if by_lane is None:
             self.add_together(ty, at, array.size, vector)
@@ -164,4 +186,4 @@ class Memory:
         w = self.w
         numbers = f"<{', '.join(f'i64 {i}' for i in range(self.width))}>"
         apart = w.let(f"mul <{self.width} x i64> {numbers}, {splat(w, self.width, 'i64', stride)}")
-        return w.let(f"getelementptr inbounds {SCALARS[ty]}, ptr {at}, <{self.width} x i64> {apart}")
+        return w.let(f"getelementptr {SCALARS[ty]}, ptr {at}, <{self.width} x i64> {apart}")

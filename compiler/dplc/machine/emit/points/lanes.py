@@ -21,15 +21,17 @@ from collections.abc import Callable, Sequence
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.walk import rhs_mentions
+from dplc.flat.walk import every, rhs_mentions
 from dplc.machine.emit.bodies import arrays, interrupts
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.module.layout import leaves, struct
 from dplc.machine.emit.points.lane_arms import Arms
 from dplc.machine.emit.points.lane_memory import splat
+from dplc.machine.emit.points.lane_operations import is_function, is_read, selects
+from dplc.machine.emit.points.lane_reads import num
 from dplc.machine.emit.points.lane_sums import SumLoop
-from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, is_function, selects, varying
+from dplc.machine.emit.points.varying import BY_LANE, BY_ROW, Varying, varying
 from dplc.machine.emit.scalars.vectors import function, of_numbers, power, powers, powi, vector, vector_type, whole
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import LIKELY, Values
@@ -44,10 +46,6 @@ def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
     """The writer of a Par's points in lanes, if they fit.  `counts` are those of its dimensions."""
     found = varying(par, e.unit.has_masks)
     return Lanes(e, par, found, counts) if found else None
-
-
-def num(ty: f.Type) -> str:
-    return expect_type(f.Num, ty).name
 
 
 @node
@@ -214,27 +212,6 @@ class Lanes(Arms):
                 stored += zip(items, values, strict=True)
         return stored
 
-    # ---- operands
-
-    def of_row(self, atom: f.Atom, row: int) -> Values:
-        """The leaves of an atom in a row."""
-        if isinstance(atom, f.Var) and atom.name in self.parts:
-            parts = self.parts[atom.name]
-            return [parts[row if self.varies(atom, BY_ROW) else 0]]
-        return self.e.value(atom)
-
-    def in_lanes(self, atom: f.Atom, row: int) -> str:
-        """The vector of a number's values in a row."""
-        (value,) = self.of_row(atom, row)
-        return value if self.varies(atom, BY_LANE) else splat(self.w, self.width, SCALARS[num(atom.ty)], value)
-
-    def whole(self, atom: f.Atom, row: int) -> str:
-        """The vector of a whole number, which may be that of the lane, plus something."""
-        first = splat(self.w, self.width, "i64", self.of_row(atom, row)[0])
-        if not self.varies(atom, BY_LANE):
-            return first
-        return self.w.let(f"add <{self.width} x i64> {first}, <{', '.join(f'i64 {i}' for i in range(self.width))}>")
-
     # ---- bindings
 
     def binds(self, binds: Sequence[f.Bind]) -> None:
@@ -242,7 +219,7 @@ class Lanes(Arms):
             how = self.how.of_rhs(bind.rhs)
             rows = range(self.rows if how & BY_ROW else 1)
             match bind.rhs:
-                case _ if self.in_memory(bind):
+                case _ if self.in_memory(bind) or self.of_edges(bind, rows):
                     pass
                 case _ if not how:
                     self.e.run([bind])
@@ -258,7 +235,7 @@ class Lanes(Arms):
                     self.field(bind.vars[0], cell, k)
                 case f.Op(_, args) if self.quick and bind.vars[0].name in self.how.guards:
                     self.parts[bind.vars[0].name] = [self.varied(args[-1], bind.vars[0], row) for row in rows]
-                case f.Op() as op if how & BY_LANE and bind.vars[0].name not in self.how.numbers:
+                case f.Op() as op if how & BY_LANE and not self.how.is_lane(bind.vars[0]):
                     self.parts[bind.vars[0].name] = [self.vector(bind.vars[0], op, row) for row in rows]
                 case rhs:
                     self.parts[bind.vars[0].name] = [self.scalar(bind, set(rhs_mentions(rhs)), row) for row in rows]
@@ -285,6 +262,17 @@ class Lanes(Arms):
                 return False
         return True
 
+    def of_edges(self, bind: f.Bind, rows: range) -> bool:
+        """Notes an index that is cut off, and reads what is alike in all lanes in an arm; False for other bindings."""
+        match bind.rhs:
+            case f.Op() as op if bind.vars and bind.vars[0].name in self.how.cut:
+                self.places[bind.vars[0].name] = [self.place_of(bind, op, row) for row in rows]
+            case f.Op("index") as op if self.under and not self.how.of_rhs(op) & BY_LANE and is_read(op):
+                self.define(bind.vars, [self.careful(bind, row) for row in rows])
+            case _:
+                return False
+        return True
+
     def branch(self, variables: tuple[f.Var, ...], branch: f.If, rows: range) -> None:
         """Writes a branch as a selection, if its arms only compute; a guard that can wait as what it guards."""
         if not selects(branch):
@@ -292,7 +280,10 @@ class Lanes(Arms):
             return
         wait = self.quick and variables[0].name in self.how.guards
         if not wait:
-            self.binds((*branch.then.binds, *branch.else_.binds))
+            for arm, truth in ((branch.then, True), (branch.else_, False)):
+                self.under.append((branch.cond, truth))
+                self.binds(arm.binds)
+                self.under.pop()
         for var, yes, no in zip(variables, branch.then.results, branch.else_.results, strict=True):
             if wait:
                 self.parts[var.name] = [self.varied(yes, var, row) for row in rows]
@@ -306,22 +297,11 @@ class Lanes(Arms):
                 for row in rows
             ]  # fmt: skip
 
-    def varied(self, atom: f.Atom, var: f.Var, row: int) -> str:
-        """A number in a row: a vector if a variable varies by lanes."""
-        return self.in_lanes(atom, row) if self.how.of(var) & BY_LANE else self.of_row(atom, row)[0]
-
-    def scalar(self, bind: f.Bind, names: set[str], row: int) -> str:
-        """A number that varies by rows only, or the first of the lanes' numbers."""
-        for name in names & self.parts.keys():
-            self.e.env[name] = [self.parts[name][row if self.how.how[name] & BY_ROW else 0]]
-        self.e.run([bind])
-        return self.e.one(bind.vars[0])
-
     def vector(self, var: f.Var, op: f.Op, row: int) -> str:
         if is_function(op):
             operands = [self.in_lanes(a, row) for a in op.args]
             return function(self.w, op.op, num(var.ty), self.width, operands, self.e.unit.vector_bytes)
-        if var.name in self.how.places:
+        if var.name in self.how.chosen:
             return whole(self.w, self.width, self.in_lanes(op.args[0], row))
         if op.op == "powi":
             x, exponent = self.in_lanes(op.args[0], row), op.args[1]
@@ -334,16 +314,11 @@ class Lanes(Arms):
             return of_numbers(self.w, op.op, num(var.ty), self.width, [self.whole(a, row) for a in op.args])
         if op.op != "index":
             return vector(self.w, op.op, num(op.args[-1].ty), self.width, [self.in_lanes(a, row) for a in op.args])
-        array = arrays.array_of(op.args[0].ty, self.e.value(op.args[0]))
-        at = arrays.address(self.e, array, [self.of_row(i, row)[0] for i in op.args[1:]])
-        k = next(k for k, i in enumerate(op.args[1:]) if self.varies(i, BY_LANE))
-        if k + 1 == len(array.dims):
-            return self.load(num(var.ty), at, array.size)
-        return self.gather(num(var.ty), at, self.w.product(array.dims[k + 1 :]), array.size)
+        return self.read(var, op, row)
 
     def cell(self, a: f.Atom, at: Sequence[f.Atom], row: int) -> Cell:
         array = arrays.array_of(a.ty, self.e.value(a))
-        place = arrays.address(self.e, array, [self.of_row(i, row)[0] for i in at])
+        place = self.element(array, [self.of_row(i, row)[0] for i in at])
         by_lane = [k for k, i in enumerate(at) if self.varies(i, BY_LANE)]
         width = str(len(leaves(array.elem)))
         return Cell(place, self.w.product([*array.dims[by_lane[0] + 1 :], width]) if by_lane else "0")
@@ -352,7 +327,7 @@ class Lanes(Arms):
         """Reads a part of a tuple."""
         before = f.Tup(expect_type(f.Tup, cell.ty).items[:k])
         size = struct(cell.ty).align
-        found = [Cell(self.w.element(c.at, str(len(leaves(before))), size), c.stride) for c in self.cells[cell.name]]
+        found = [Cell(self.after(c.at, str(len(leaves(before))), size), c.stride) for c in self.cells[cell.name]]
         if isinstance(var.ty, f.Tup):
             self.cells[var.name] = found
         elif self.varies(var, BY_LANE):
@@ -436,5 +411,5 @@ class Lanes(Arms):
             return values
 
         space, types = [index for index, _ in par.space], [one.type for one in terms]
-        points = SumLoop(e, space, counts, types, term, len(par.body.binds) <= SHORT)
+        points = SumLoop(e, space, counts, types, term, len(every(par.body)) <= SHORT)
         self.define(variables, points.totals(any(isinstance(bind.rhs, f.Par) for bind in par.body.binds)))

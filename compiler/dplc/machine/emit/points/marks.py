@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from dplc.flat import term as f
 from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.points.lane_operations import has_functions
 from dplc.machine.emit.points.masks import has_masks
-from dplc.machine.emit.points.varying import has_functions
 from dplc.machine.llvm.target import MASKED
 from dplc.machine.llvm.types import SIZES
 from dplc.machine.llvm.writer import Halves

@@ -6,9 +6,10 @@
       z = mul x y                         the same for 8, for 4, and for 2 points
       yield z, z }                        halves of acc are added until one lane is left
 
-A sum has the order of `dpl/prims/sums.py`.  None of its numbers goes through memory, as in `sums.py`, where a vector
-waits for the stores of the numbers that it is to read: for sums of one short row after the other that is most of the
-time.  Nor is the rest of a short row done point by point, as LLVM would.
+A sum has the order of `dpl/prims/sums.py`; that of few numbers takes them out of their vectors, which pays where these
+are of elementary functions, as in a `softmax` of ten.  None of its numbers goes through memory, as in `sums.py`, where
+a vector waits for the stores of the numbers that it is to read: for sums of one short row after the other that is most
+of the time.  Nor is the rest of a short row done point by point, as LLVM would.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.points.lane_operations import has_functions
 from dplc.machine.emit.points.lanes import Lanes, num
-from dplc.machine.emit.points.varying import Varying, has_functions, varying_step
+from dplc.machine.emit.points.varying import Varying, varying_step
 from dplc.machine.emit.scalars.vectors import places, vector_type
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS
@@ -32,16 +34,18 @@ from dplc.machine.llvm.writer import Values
 MOST = 64  # bindings of a point, which is written several times
 FEWER = 24  # bindings, at most, of points whose rest is written in vectors of half the length, a quarter, ...
 SHORT = range(4, 4 * LANES)  # points that only keep numbers, or add to arrays
+LONG = range(FEW, BLOCK + 1)  # points that are summed by lanes
+FEW_CALLS = range(3, FEW)  # points with calls of elementary functions, which are summed in order
 
 
 def straight(e: BodyEmitter, par: f.Par, count: str) -> Straight | None:
     """The writer of the points of a Par's last dimension, if vectors do them."""
     if e.is_cold or not e.unit.has_masks or not count.isdigit() or len(every(par.body)) > MOST:
         return None
-    sums = any(out.kind == "fold" for out in par.outs)
-    if sums and not (FEW <= int(count) <= BLOCK and len(par.space) == 1):
+    sums, functions = any(out.kind == "fold" for out in par.outs), has_functions(par.body.binds)
+    if sums and not (len(par.space) == 1 and (int(count) in LONG or (functions and int(count) in FEW_CALLS))):
         return None
-    if not sums and (int(count) not in SHORT or has_functions(par.body.binds)):
+    if not sums and (int(count) not in SHORT or functions):
         return None  # LLVM does well with more of them, and with elementary functions
     how = varying_step(par)
     return Straight(e, par, how, count) if how else None
@@ -71,6 +75,8 @@ class Straight(Lanes):
 
     def write(self, row: str, kept: dict[int, Array]) -> Values:
         """Writes the points of a row; `row` is its number.  Gives the sums."""
+        if self.added and int(self.count) < FEW:
+            return self.write_few(kept)
         start, whole = self.w.mul(row, self.count) if row != "0" else "0", int(self.count) // LANES
         slots: list[list[str]] = [[""] * (LANES // self.vector_lanes) for _ in self.added]
         if whole:
@@ -84,6 +90,19 @@ class Straight(Lanes):
                 slot[at] = self.plus(x, slot[at], self.with_zeros(x, vector, piece))
             self.mask = ""
         return [self.folded(x, slot) for x, slot in zip(self.added, slots, strict=True)]
+
+    def write_few(self, kept: dict[int, Array]) -> Values:
+        """Writes few points.  Gives the sums, in order."""
+        totals = list(self.START)
+        for piece in self.pieces(0):
+            self.width = piece.lanes
+            self.mask = self.first_lanes(piece.points)
+            for k, (x, vector) in enumerate(zip(self.added, self.step(str(piece.first), "0", kept), strict=True)):
+                for i in range(piece.points):
+                    one = self.w.let(f"extractelement {vector_type(num(x.ty), piece.lanes)} {vector}, i64 {i}")
+                    totals[k] = self.w.let(f"fadd {self.TYPES[k]} {totals[k]}, {one}")
+            self.mask = ""
+        return totals
 
     def pieces(self, first: int) -> list[Piece]:
         """The points from number `first` on: vectors, and then shorter ones, or one that is masked."""

@@ -28,10 +28,11 @@ from dplc.flat.walk import every, names, needed, rhs_mentions
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.bodies.interrupts import is_short
+from dplc.machine.emit.points.lane_operations import FLOATS, has_functions, is_function
 from dplc.machine.emit.points.lanes import Lanes, lanes_of
 from dplc.machine.emit.points.least_values import with_least_values
 from dplc.machine.emit.points.marks import marked
-from dplc.machine.emit.points.varying import FLOATS, has_functions, is_function, varying
+from dplc.machine.emit.points.varying import varying
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type

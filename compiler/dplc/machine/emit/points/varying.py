@@ -18,26 +18,33 @@ the result is NaN, and is computed again.  What only guards ask for does not mat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from dpl.node import node, replace
-from dpl.prims.elementary import VECTORS
 
 from dplc.flat import term as f
 from dplc.flat.nans import passes_nan
 from dplc.flat.types import rank_of
 from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.points.lane_loops import with_loops
+from dplc.machine.emit.points.lane_operations import (
+    FLOATS,
+    arms_fit,
+    has_functions,
+    is_cell,
+    is_function,
+    is_plain,
+    is_read,
+    selects,
+)
+from dplc.machine.emit.points.lane_places import is_cut
 from dplc.machine.emit.points.least_values import with_least_values
 from dplc.machine.emit.points.row_sums import with_row_sums
 from dplc.machine.emit.points.rows import Row, in_pieces, with_fields
 from dplc.machine.emit.scalars.maths import COMPARISONS
-from dplc.machine.emit.scalars.vectors import ROWS
-from dplc.passes.simplify.fold import PRODUCTS
 from dplc.passes.simplify.purity import droppable
 
 UNIFORM, BY_ROW, BY_LANE = 0, 1, 2  # a set, as bits
-FLOATS = (f.F32, f.F64)
 GATHERED = 8  # operations, at least, for each read of a step that gathers what does not lie side by side
 LITTLE = 24  # bindings that differ, at most, of points of which four vectors are computed together
 FUNCTION = 8  # operations that an elementary function is
@@ -45,25 +52,29 @@ FUNCTION = 8  # operations that an elementary function is
 
 @node
 class Varying:
-    """How the variables of a body vary (uniform ones are left out), which of them are the lane's number plus
-    something, how many numbers a vector has, how many vectors are worth it, the results of guards that can wait, and
-    what is NaN if one was needed."""
+    """How the variables of a body vary (uniform ones are left out), which of them are indices of lanes that need not
+    lie side by side, how many numbers a vector has, how many vectors are worth it, the results of guards that can wait,
+    and what is NaN if one was needed."""
 
     binds: tuple[f.Bind, ...]  # of the body, without rows
     pieces: dict[int, Row]  # results
     how: dict[str, int]
-    numbers: frozenset[str]
+    cut: frozenset[str]
     lanes: int
     several: int
     guards: frozenset[str]
     guarded: frozenset[str]
     functions: bool  # some sum is of elementary functions, of which LLVM makes vectors otherwise
     accs: frozenset[str]  # arrays that points add to
-    masked: bool  # some arms of branches read arrays or add to them
-    places: frozenset[str] = frozenset()  # whole numbers of lanes that are any; they are kept only
+    masked: bool  # some arms of branches add to arrays or read tuples
+    chosen: frozenset[str] = frozenset()  # whole numbers of lanes that are any; they are kept only
 
     def of(self, atom: f.Atom) -> int:
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
+
+    def is_lane(self, var: f.Var) -> bool:
+        """True for the lane's number plus something."""
+        return var.ty == f.I64 and var.name not in self.chosen
 
     def of_rhs(self, rhs: f.Rhs) -> int:
         return how_in(self.how, rhs)
@@ -72,42 +83,11 @@ class Varying:
         return not self.accs.isdisjoint(rhs_mentions(rhs))
 
 
-def is_function(rhs: f.Rhs) -> bool:
-    """True for an elementary function that there is for vectors."""
-    return isinstance(rhs, f.Op) and rhs.op in VECTORS
 
 
-def has_functions(binds: Sequence[f.Bind]) -> bool:
-    """True if there are functions that LLVM makes vectors of."""
-    return any(is_function(bind.rhs) for bind in every(f.Block(tuple(binds), ())))
 
 
-def is_cell(ty: f.Type) -> bool:
-    """True for tuples of floats of one type; they may be nested."""
-    return isinstance(ty, f.Tup) and len(found := set(numbers_in(ty))) == 1 and found <= {*FLOATS}
 
-
-def numbers_in(ty: f.Type) -> Iterator[f.Type]:
-    if isinstance(ty, f.Tup):
-        for item in ty.items:
-            yield from numbers_in(item)
-    else:
-        yield ty
-
-
-def selects(branch: f.If) -> bool:
-    """True for a branch on arithmetic, which may be done where it is not asked for."""
-    done = [bind.rhs for arm in (branch.then, branch.else_) for bind in arm.binds]
-    return all(selects(rhs) if isinstance(rhs, f.If) else is_plain(rhs) or is_function(rhs) for rhs in done)
-
-
-def is_plain(rhs: f.Rhs) -> bool:
-    """True for arithmetic that there is for vectors; powers only where they are products."""
-    match rhs:
-        case f.Op("powi", (_, f.Const(power))):
-            return power in PRODUCTS
-        case _:
-            return isinstance(rhs, f.Op) and rhs.op in ROWS
 
 
 def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
@@ -116,11 +96,6 @@ def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
         found |= how.get(name, UNIFORM)
     return found
 
-
-def arms_fit(branch: f.If) -> bool:
-    """True for a branch whose arms can be done by some of the lanes, or not at all: there are no loops in them."""
-    done = [bind.rhs for arm in (branch.then, branch.else_) for bind in arm.binds]
-    return all(arms_fit(rhs) if isinstance(rhs, f.If) else isinstance(rhs, f.Op | f.TupGet) for rhs in done)
 
 
 def varying(par: f.Par, masks: bool) -> Varying | None:
@@ -139,7 +114,7 @@ def varying(par: f.Par, masks: bool) -> Varying | None:
         return None
     guards, guarded = map(frozenset, (found.guards, found.guarded) if found.can_wait else ((), ()))
     return Varying(
-        binds, pieces, found.how, frozenset(found.numbers), found.lanes, several(par, found, pieces), guards, guarded,
+        binds, pieces, found.how, frozenset(found.cut), found.lanes, several(par, found, pieces), guards, guarded,
         found.functions, frozenset(found.accs), found.masked, frozenset(found.chosen),
     )  # fmt: skip
 
@@ -157,8 +132,8 @@ def varying_step(par: f.Par) -> Varying | None:
     if not known or not found.fits_step(par.space[-1][0], binds, [*kept, *summed]):
         return None
     none, accs = frozenset[str](), frozenset(found.accs)
-    numbers = frozenset(found.numbers)
-    return Varying(binds, pieces, found.how, numbers, found.lanes, 1, none, none, False, accs, found.masked)
+    cut = frozenset(found.cut)
+    return Varying(binds, pieces, found.how, cut, found.lanes, 1, none, none, False, accs, found.masked)
 
 
 def several(par: f.Par, found: _Finder, pieces: dict[int, Row]) -> int:
@@ -187,7 +162,8 @@ class _Finder:
         self.masks, self.masked, self.inside = masks, False, False
         self.chosen: set[str] = set()  # whole numbers of lanes that are any
         self.how = {par.space[-1][0].name: BY_LANE}
-        self.numbers = {par.space[-1][0].name}
+        self.numbers = {par.space[-1][0].name}  # the lane's number plus something
+        self.cut: set[str] = set()  # such numbers that are cut off or go around a ring
         if len(par.space) > 1:
             self.how[par.space[-2][0].name] = BY_ROW
         self.lanes = 16
@@ -241,7 +217,7 @@ class _Finder:
             elif self.inside and not droppable(bind.rhs):
                 raise _Misfit
         for x in block.results:
-            if self.is_number(x):
+            if self.is_whole(x):
                 raise _Misfit
 
     def bind(self, bind: f.Bind, how: int) -> None:
@@ -313,9 +289,11 @@ class _Finder:
             self.guarded.add(var.name)
 
     def branch(self, bind: f.Bind, branch: f.If) -> bool:
-        """True for a branch that can be a selection: both arms are done."""
+        """True for a branch that can be a selection: both arms are done, and masks protect what they read."""
         if not selects(branch):
             return self.masks and arms_fit(branch) and self.arms(bind, branch)
+        if not self.masks and any(is_read(inner.rhs) for arm in (branch.then, branch.else_) for inner in every(arm)):
+            return False
         whole = self.sound.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
         guards = whole is not None and branch.then == f.Block((), (whole,))
         can_wait = self.can_wait
@@ -330,7 +308,7 @@ class _Finder:
         return all(var.ty in (*FLOATS, f.BOOL) for var in bind.vars)
 
     def arms(self, bind: f.Bind, branch: f.If) -> bool:
-        """True for a branch whose arms read arrays or add to them: each is done by those lanes that are to do it."""
+        """True for a branch whose arms add to arrays or read tuples: each is done by those lanes that are to do it."""
         outer, self.masked = self.inside, True
         self.inside |= bool(self.of(branch.cond) & BY_LANE)
         for arm in (branch.then, branch.else_):
@@ -351,7 +329,7 @@ class _Finder:
             return self.number(var, op)
         if self.is_power(op):
             fits = True
-        elif op.op != "index" and any(map(self.is_number, op.args)):
+        elif op.op != "index" and any(map(self.is_whole, op.args)):
             fits = self.of_number(var, op)
         elif op.op == "index":
             array, *at = op.args
@@ -373,7 +351,7 @@ class _Finder:
     def of_number(self, var: f.Var, op: f.Op) -> bool:
         """True for comparisons of the lanes' numbers with each other or with what is alike in all lanes, and for a
         conversion to a float."""
-        compared = op.op in COMPARISONS and all(self.is_number(a) or not self.of(a) & BY_LANE for a in op.args)
+        compared = op.op in COMPARISONS and all(self.is_whole(a) or not self.of(a) & BY_LANE for a in op.args)
         return compared or (op.op == "cast" and var.ty in FLOATS)
 
     def is_chosen(self, atom: f.Atom) -> bool:
@@ -381,6 +359,9 @@ class _Finder:
 
     def is_number(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Var) and atom.name in self.numbers
+
+    def is_whole(self, atom: f.Atom) -> bool:
+        return self.is_number(atom) or (isinstance(atom, f.Var) and atom.name in self.cut)
 
     def places(self, at: Sequence[f.Atom]) -> bool:
         """True if lanes can read at these indices, of which one is the number of the lane plus something."""
@@ -414,16 +395,19 @@ class _Finder:
         return found
 
     def number(self, var: f.Var, op: f.Op) -> bool:
-        """Notes that an index is the number of the lane plus something; False if it is no such number."""
-        match op:
-            case f.Op("add", (a, b)):
-                fits = not (self.of(a) & self.of(b) & BY_LANE)
-            case f.Op("sub", (a, b)):
-                fits = not self.of(b) & BY_LANE
+        """Notes that an index is the number of the lane plus something, or that this is cut off or goes around a ring;
+        False if it is no such number."""
+        by_lane = [a for a in op.args if self.of(a) & BY_LANE]
+        cuts, of_number = is_cut(op), self.is_number(by_lane[0])
+        match op.op:
+            case "add":
+                fits = True
+            case "sub":
+                fits = by_lane[0] is op.args[0]
             case _:
-                fits = False
-        self.numbers.add(var.name)
-        return fits
+                fits = cuts and (of_number or op.op != "mod")
+        (self.numbers if of_number and not cuts else self.cut).add(var.name)
+        return fits and len(by_lane) == 1
 
     def steps(self, indices: Sequence[f.Var], body: f.Block) -> None:
         """The step of a loop.  It must not gather much for little arithmetic."""

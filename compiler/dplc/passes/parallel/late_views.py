@@ -1,0 +1,106 @@
+"""Where a gradient is an array in other dimensions, 0.0 is added as its numbers are made.
+
+    c = par i < n to keep of (2) {                 c = par i < n to keep of (2) {
+      ...; r = array x y; yield r }                  ...; v = add x 0.0; w = add y 0.0
+    v = reshape c m                          =>      r = array v w; yield r }
+    d = par i < m to keep in v {                   d = reshape c m
+      x = index v i
+      y = add x 0.0; yield y }
+
+So it takes no pass over the array.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dpl.node import replace
+
+from dplc.flat import term as f
+from dplc.flat.build import Builder, block_of
+from dplc.flat.walk import every, mentions, with_binds, with_body, with_inner
+from dplc.narrow import expect_type
+
+VIEWS = ("reshape", "slice")
+
+
+def late_views(fn: f.Fn, supply: f.Supply) -> f.Fn:
+    """The function; one that has none of these is given back."""
+    if not any(isinstance(bind.rhs, f.Op) and bind.rhs.op in VIEWS for bind in every(fn.body)):
+        return fn
+    return with_body(fn, _Late(supply, Counter(mentions(fn.body))).block(fn.body))
+
+
+class _Late:
+    """One function; `uses` tells how often each variable is mentioned in it."""
+
+    def __init__(self, supply: f.Supply, uses: Counter[str]) -> None:
+        self.supply, self.uses = supply, uses
+
+    def block(self, block: f.Block) -> f.Block:
+        binds: list[f.Bind] = []
+        for bind in block.binds:
+            view = self.seen(binds, bind.rhs) if isinstance(bind.rhs, f.Par) else None
+            maker = None if view is None else self.made(binds, view)
+            if view is None or maker is None:
+                binds.append(with_inner(bind, self.block))
+                continue
+            at, k = maker
+            binds[at] = self.added(binds[at], k)
+            binds[view] = f.Bind(bind.vars, binds[view].rhs)
+        return with_binds(block, binds)
+
+    def seen(self, binds: list[f.Bind], par: f.Par) -> int | None:
+        """The number of the binding of the array to whose elements a Par adds 0.0, if nothing else mentions it."""
+        match par:
+            case f.Par(space, f.Block((read, added), (result,)), (f.Out("keep", _, target),)):
+                pass
+            case _:
+                return None
+        match read.rhs, added.rhs:
+            case f.Op("index", (f.Var(name), *at)), f.Op("add", (x, f.Const(0.0))):
+                own = x == read.vars[0] and result == added.vars[0] and at == [index for index, _ in space]
+                if own and self.uses[name] == (1 if target is None else 2):
+                    return place_of(binds, name)
+            case _:
+                pass
+        return None
+
+    def made(self, binds: list[f.Bind], view: int) -> tuple[int, int] | None:
+        """Which binding is that of the Par that has made the elements of a view, which nothing else mentions, and which
+        of its results they are."""
+        match binds[view].rhs:
+            case f.Op(op, (f.Var(name), *_)) if op in VIEWS and self.uses[name] == 1:
+                at = place_of(binds, name)
+                if at is None or not isinstance(par := binds[at].rhs, f.Par):
+                    return None if at is None else self.made(binds, at)
+                k = [var.name for var in binds[at].vars].index(name)
+                return (at, k) if par.outs[k].kind == "keep" and self.pieces(par, k) else None
+            case _:
+                return None
+
+    def pieces(self, par: f.Par, k: int) -> tuple[f.Atom, ...]:
+        """The numbers that a point keeps."""
+        result = par.body.results[k]
+        if isinstance(result.ty, f.Num):
+            return (result,)
+        last = par.body.binds[-1]
+        array = last.rhs if result in last.vars and isinstance(last.rhs, f.Op) and last.rhs.op == "array" else None
+        numbers = () if array is None else array.args
+        return numbers if all(isinstance(x.ty, f.Num) for x in numbers) else ()
+
+    def added(self, bind: f.Bind, k: int) -> f.Bind:
+        """The Par with 0.0 added to these numbers."""
+        par, b = expect_type(f.Par, bind.rhs), Builder(self.supply)
+        body, numbers = par.body, self.pieces(par, k)
+        rest = body.binds if numbers == (body.results[k],) else body.binds[:-1]
+        made: tuple[f.Atom, ...] = tuple([b.op("add", (x, f.Const(0.0, x.ty))) for x in numbers])
+        result = made[0] if rest is body.binds else b.op("array", made)
+        results = tuple([result if i == k else x for i, x in enumerate(body.results)])
+        added = block_of(b.binds, ()).binds
+        return f.Bind(bind.vars, replace(par, body=f.Block((*rest, *added), results)))
+
+
+def place_of(binds: list[f.Bind], name: str) -> int | None:
+    """The number of the binding of a variable in a block."""
+    return next((at for at, bind in enumerate(binds) if any(var.name == name for var in bind.vars)), None)
