@@ -143,6 +143,8 @@ STAGES = (
           "dplc.pipeline:run_small_arrays", True),
     Stage("chosen_elements", FLAT, "the element that is the least, greatest or at an index found is computed again",
           "dplc.passes.arrays.chosen_elements:chosen_elements", changes=("Build",)),
+    Stage("strip_mining", FLAT, "comprehensions that ask for halves of an index make two elements at a time",
+          "dplc.passes.arrays.strip_mining:strip_mining", changes=("Build",)),
     Stage("raveled_data", FLAT, "data that many steps walk through holds the places of its numbers in an array",
           "dplc.ad.stores.raveled_data:raveled_data", changes=("Ad",)),
     Stage("store_passing", FLAT, "references that derivatives flow through become places in a store",

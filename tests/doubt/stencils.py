@@ -307,6 +307,27 @@ def sampled(h: Hole) -> str:
     return f"{field} {of} {h(array(array(FLOAT, n), n))} {weights}"
 
 
+@rule(2, lambda h: is_vector(h) or h.ty == FLOAT)
+def finer(h: Hole) -> str:
+    """Elements that ask which half, third or fourth of their index they are, or whether it is even."""
+    n, few, stride = h.ty.size if is_vector(h) else h.writer.below(9) + 1, h.writer.below(3) + 2, h.one(2, 2, 3, 4)
+    (count,), ty = sized(h, few)
+    of, x, i, j = (h.fresh(stem) for stem in ("g", "x", "i", "j"))
+    moved = h.one(i, i, i, f"({i} + {h.writer.below(4)})")
+    read = f"{x}[{moved} / {stride} % {count}]"
+    test = h.one(f"{i} % {stride} = {h.writer.below(stride)}", f"{moved} % {stride} > 0", f"{i} % 2 = 0")
+    other = h.one("0.0", f"sin {read}", f"{x}[({i} / {stride} + 1) % {count}] * {read}", h.apart(FLOAT, (i, INT)))
+    point = h.one(f"if {test} then {read} else {other}", f"{read} * float ({moved} % {stride}) + {other}",
+                  f"(if {read} > 0.2 then {read} else {other}) * {h.apart(FLOAT, (i, INT))}")  # fmt: skip
+    long = h.one(str(n), str(n), f"{stride} * {count}")
+    row = f"[for {i} < {long} -> {point}]"
+    if is_vector(h):
+        return f"let {of} ({x} : {ty}) = [for {i} < {n} -> {point}] in {of} {h(array(FLOAT, few))}"
+    used = h.one(f"sum {row}", f"sum (tanh {row})", f"maximum {row} * sum {row}",
+                 f"sum (map sum [for {j} < {few} -> map (fun {i} -> {i} * {x}[{j}]) {row}])")  # fmt: skip
+    return f"let {of} ({x} : {ty}) = {used} in {of} {h(array(FLOAT, few))}"
+
+
 @rule(2, lambda h: h.ty == FLOAT)
 def lagged(h: Hole) -> str:
     """Products of a series and the same some steps later, by places or by parts: how far apart is known as it runs."""

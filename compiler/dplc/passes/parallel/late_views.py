@@ -1,11 +1,11 @@
-"""Where a gradient is an array in other dimensions, 0.0 is added as its numbers are made.
+"""What is done to each element of an array in other dimensions is done as its numbers are made.
 
     c = par i < n to keep of (2) {                 c = par i < n to keep of (2) {
-      ...; r = array x y; yield r }                  ...; v = add x 0.0; w = add y 0.0
+      ...; r = array x y; yield r }                  ...; v = mul x k; w = mul y k
     v = reshape c m                          =>      r = array v w; yield r }
     d = par i < m to keep in v {                   d = reshape c m
       x = index v i
-      y = add x 0.0; yield y }
+      y = mul x k; yield y }
 
 So it takes no pass over the array.
 """
@@ -18,8 +18,11 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of
-from dplc.flat.walk import every, mentions, with_binds, with_body, with_inner
+from dplc.flat.copy import Copier
+from dplc.flat.ops.table import OPS
+from dplc.flat.walk import every, mentions, names, with_binds, with_body, with_inner
 from dplc.narrow import expect_type
+from dplc.passes.simplify.purity import droppable
 
 VIEWS = ("reshape", "slice")
 
@@ -46,21 +49,27 @@ class _Late:
                 binds.append(with_inner(bind, self.block))
                 continue
             at, k = maker
-            binds[at] = self.added(binds[at], k)
+            done = expect_type(f.Par, bind.rhs).body
+            later = {var.name for one in binds[at:] for var in one.vars} - {binds[view].vars[0].name}
+            if not later.isdisjoint(mentions(done)):
+                binds.append(bind)
+                continue
+            binds[at] = self.added(binds[at], k, done)
             binds[view] = f.Bind(bind.vars, binds[view].rhs)
         return with_binds(block, binds)
 
     def seen(self, binds: list[f.Bind], par: f.Par) -> int | None:
-        """The number of the binding of the array to whose elements a Par adds 0.0, if nothing else mentions it."""
+        """The number of the binding of the array whose elements a Par changes, if nothing else mentions it."""
         match par:
-            case f.Par(space, f.Block((read, added), (result,)), (f.Out("keep", _, target),)):
+            case f.Par(space, f.Block((read, *others), (_,)), (f.Out("keep", _, target),)) if others:
                 pass
             case _:
                 return None
-        match read.rhs, added.rhs:
-            case f.Op("index", (f.Var(name), *at)), f.Op("add", (x, f.Const(0.0))):
-                own = x == read.vars[0] and result == added.vars[0] and at == [index for index, _ in space]
-                if own and self.uses[name] == (1 if target is None else 2):
+        indices = [index for index, _ in space]
+        match read.rhs:
+            case f.Op("index", (f.Var(name) as array, *at)) if at == indices and target in (None, array):
+                own = self.uses[name] == (1 if target is None else 2) and all(map(is_arithmetic, others))
+                if own and set(names(indices)).isdisjoint(mentions(f.Block(tuple(others), par.body.results))):
                     return place_of(binds, name)
             case _:
                 pass
@@ -89,16 +98,30 @@ class _Late:
         numbers = () if array is None else array.args
         return numbers if all(isinstance(x.ty, f.Num) for x in numbers) else ()
 
-    def added(self, bind: f.Bind, k: int) -> f.Bind:
-        """The Par with 0.0 added to these numbers."""
-        par, b = expect_type(f.Par, bind.rhs), Builder(self.supply)
+    def added(self, bind: f.Bind, k: int, done: f.Block) -> f.Bind:
+        """The Par with this done to these numbers."""
+        par = expect_type(f.Par, bind.rhs)
         body, numbers = par.body, self.pieces(par, k)
         rest = body.binds if numbers == (body.results[k],) else body.binds[:-1]
-        made: tuple[f.Atom, ...] = tuple([b.op("add", (x, f.Const(0.0, x.ty))) for x in numbers])
-        result = made[0] if rest is body.binds else b.op("array", made)
+        binds, made = list(rest), list[f.Atom]()
+        for x in numbers:
+            copier = Copier(self.supply, {done.binds[0].vars[0].name: x})
+            binds += copier.binds(done.binds[1:])
+            made.append(copier.atom(done.results[0]))
+        result = made[0]
+        if rest is not body.binds:
+            b = Builder(self.supply)
+            result = b.op("array", made)
+            binds += block_of(b.binds, ()).binds
         results = tuple([result if i == k else x for i, x in enumerate(body.results)])
-        added = block_of(b.binds, ()).binds
-        return f.Bind(bind.vars, replace(par, body=f.Block((*rest, *added), results)))
+        return f.Bind(bind.vars, replace(par, body=f.Block(tuple(binds), results)))
+
+
+def is_arithmetic(bind: f.Bind) -> bool:
+    """True for an operation on numbers that cannot fail."""
+    op = bind.rhs
+    return isinstance(op, f.Op) and (OPS[op.op].elementwise or op.op == "acc_add") and droppable(op) and all(
+        isinstance(x.ty, f.Num) for x in (*op.args, *bind.vars))  # fmt: skip
 
 
 def place_of(binds: list[f.Bind], name: str) -> int | None:
