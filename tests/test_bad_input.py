@@ -287,3 +287,11 @@ def test_interrupted_before_anything_is_imported() -> None:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'lang'}:{ROOT / 'compiler'}"}
     run = subprocess.run([sys.executable, "-c", EARLY], env=environment, capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "interrupted\n")
+
+
+def test_a_long_chain_of_choices_is_formatted(dpl, tmp_path) -> None:
+    """A command that recurses over the program runs on a large stack; in a fork, Python's own limit is gone already."""
+    file = tmp_path / "chain.dp"
+    file.write_text(f"let f x = {'if x then 1 else ' * 1000}2\n", encoding="utf-8")
+    run = dpl("fmt", "--check", file, PYTHONHASHSEED="0")
+    assert (run.returncode, run.stderr) == (1, "")

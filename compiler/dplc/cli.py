@@ -6,6 +6,7 @@ nor checker.
 
 from __future__ import annotations
 
+import _signal  # pyrefly: ignore[missing-import]  (it takes no time)
 import atexit
 import gc
 import os
@@ -32,6 +33,8 @@ def main() -> None:
     gc.set_threshold(ALLOCATIONS)  # imports make no garbage: with Python's 700, a fiftieth of a short run looks for it
     try:
         sys.unraisablehook = unraisable
+        if _signal.getsignal(_signal.SIGINT) == _signal.SIG_DFL:  # by `command.py`
+            _signal.signal(_signal.SIGINT, _signal.default_int_handler)
         keep_bytecode()
         import signal
 

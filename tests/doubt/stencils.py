@@ -242,6 +242,28 @@ def reduced(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def left_out(h: Hole) -> str:
+    """Steps that sum up all points but some, or choose the best one: Jacobi's iteration, Viterbi's algorithm."""
+    n = h.one(3, 5, 17, 20)
+    (count,), _ = sized(h, n)
+    of, a, x, i, k = (h.fresh(stem) for stem in "gaxik")
+    read = h.one(f"{a}[{i}, {k}] * {x}[{k}]", f"{a}[{k}, {i}] * sin {x}[{k}]", f"{a}[{i}, {k}] * {a}[{k}, {i}]")
+    test = h.one(f"{k} = {i}", f"{k} < {i}", f"{i} + 1 < {k}", f"{x}[{k}] > 0.2", f"{i} > 0", f"{k} <> 0 && {i} > {k}")
+    other = h.one("0.0", f"{a}[{i}, {i}]", f"{a}[0, {k}] * {x}[{k}]", h.apart(FLOAT, (i, INT), (k, INT)),
+                  f"(if {i} > 0 then {a}[{i} - 1, {k}] else 0.5)",
+                  f"(if {k} > {i} then {x}[{k} - 1] * {x}[{i}] else 0.1)")  # fmt: skip
+    term = h.one(f"if {test} then {other} else {read}", f"if {test} then {read} else {other}")
+    best = h.one(f"{x}[{k}] + {a}[{k}, {i}]", f"{read} - 0.3 * {x}[{k}]", f"{read} + {x}[{i}]")
+    total = h.one(f"sum [for {k} < {count} -> {term}]", f"sum [for {k} < {count} -> {term}]",
+                  f"{h.one('maximum', 'minimum')} [for {k} < {count} -> {best}]")  # fmt: skip
+    point = h.one(f"tanh ({total})", f"0.3 * {total} + {x}[{i}]",
+                  f"0.1 * ({x}[{i}] - {total}) / (2.0 + {a}[{i}, {i}] ** 2)")  # fmt: skip
+    body = f"sum (loop {x} = {x} for _ < {h.writer.below(2) + 1} do [for {i} < {count} -> {point}])"
+    head = f"let {of} ({a} : float[{count}, {count}]) ({x} : float[{count}]) = {body} in"
+    return f"{head} {of} {h(array(array(FLOAT, n), n))} {h(array(FLOAT, n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def padded(h: Hole) -> str:
     """Windows over a row or a field, which reach beyond its ends: what is outside is left out, or is a number."""
     n, m, steps = h.one(2, 5, 9), h.one(2, 3, 9), h.one(1, 1, 2)

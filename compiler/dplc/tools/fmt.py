@@ -10,6 +10,7 @@ from dpl.diagnostics import DplError
 from dpl.syntax.formatter.format import format_source
 from dpl.syntax.load import read
 
+from dplc.stack import on_large_stack
 from dplc.tools.files import put
 from dplc.tools.report import report
 from dplc.tools.streams import standard_input
@@ -21,7 +22,7 @@ def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:
     code = 0
     for path in paths:
         if path == "-":
-            print(format_source(standard_input()), end="")
+            print(on_large_stack(lambda: format_source(standard_input())), end="")
             continue
         folder = Path(path)
         for file in sorted(folder.rglob("*.dp")) if folder.is_dir() else [folder]:
@@ -35,7 +36,7 @@ def format_paths(paths: list[str], only_check: bool, diff: bool) -> int:
 
 def format_file(file: Path, only_check: bool, diff: bool) -> int:
     source = read(file)
-    before, after = source.text, format_source(source)
+    before, after = source.text, on_large_stack(lambda: format_source(source))
     if before == after:
         return 0
     if diff:

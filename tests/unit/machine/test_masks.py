@@ -60,3 +60,32 @@ def test_machines_with_masks(machine, wide):
     program = parse(Source("loop.flat", LOOP.format(STENCIL)))
     text, _ = executable_text(program, target.to_build(machine, None))
     assert ("llvm.loop.vectorize.width" in text) is wide
+
+
+ARMS = """
+fn main() -> ()
+  return
+
+export f = f
+
+fn f(a: f64[], m: i64) -> (f64[])
+  c: f64[] = acc_zeros null:f64[] 40
+  out: f64[] = par k < 40 to add (d: f64[] = c)
+    here: bool = eq k m
+    e: f64[] = if here
+      yield d
+    else
+      x: f64 = index unchecked=true a k
+      y: f64 = mul x 3.0
+      g: f64[] = acc_index rank=1 d y 40 k
+      yield g
+    yield e
+  return out
+"""
+
+
+@pytest.mark.parametrize(("machine", "wide"), [("x86_64-linux", True), ("aarch64-linux", False)])
+def test_arms_of_lanes(machine, wide):
+    """Lanes read and add in the arm that they take; other machines have a branch."""
+    text, _ = executable_text(parse(Source("arms.flat", ARMS)), target.to_build(machine, None))
+    assert ("llvm.masked.load.v" in text) is wide and ("llvm.masked.store.v" in text) is wide

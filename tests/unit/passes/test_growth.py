@@ -418,3 +418,30 @@ def test_passes_leave_code_that_has_none_of_their_kinds() -> None:
     _, small, large = steps_of(1), steps_of(2), steps_of(12)  # the first one imports the stages
     for name in QUIET:
         assert large[name] < small[name] + 60, (name, small[name], large[name])
+
+
+def test_a_sum_of_sums_is_written_once() -> None:
+    """Also one of so few numbers that they stay in registers: its points are not all written in a row."""
+
+    def lines(n: int) -> int:
+        points = f"[for k < {n} -> (x[i, 0] - sum [for r < 5 -> x[i, r] * x[j, r] * y[k, r]]) ** 2]"
+        text, _ = compiled("llvm", f"""
+let f x y = sum [for i < {n} -> sum [for j < {n} -> sum {points}]]
+do print (f [for i < {n}, r < 5 -> sin (float (i + r))] [for i < {n}, r < 5 -> cos (float (i + r))])
+""")
+        return text.count("\n")
+
+    few, many = lines(20), lines(40)
+    assert few < 1.2 * many, (few, many)
+
+
+def test_comprehensions_beside_each_other_are_loops_of_few_results() -> None:
+    """Those of one length have common work; all in one, LLVM would compare the places of all of them."""
+
+    def widest(n: int) -> int:
+        made = "\n".join(f"let a{i} = [for i < k -> float i * {i}.5] in" for i in range(n))
+        total = " + ".join(f"sum a{i}" for i in range(n))
+        program = compiled("join", f"let f (k : int) =\n{made}\n{total}\ndo print (f 7)")
+        return max(len(b.rhs.outs) for fn in program.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Par))
+
+    assert widest(8) == 8 and widest(80) < 40

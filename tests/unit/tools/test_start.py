@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,19 @@ def test_a_damaged_file_is_made_again(dpl, cache: Path, tmp_path: Path, monkeypa
         run = dpl("run", file)
         assert (run.returncode, run.stdout, run.stderr) == (0, "2\n", "")
         assert entry.read_bytes() == whole
+
+
+INTERRUPTED = """
+import os, signal, sys
+class Importing:
+    def find_spec(self, name, *_):
+        if name == "dplc.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Importing())
+import dplc.command
+"""
+
+
+def test_ctrl_c_before_the_command_is_imported_shows_no_traceback() -> None:
+    run = python(INTERRUPTED)
+    assert (run.returncode, run.stdout, run.stderr) == (-signal.SIGINT, "", "")

@@ -10,8 +10,9 @@ Reverse mode gives each walk a cotangent in the form of data, with a node for ea
 node by node.  At a place of an array it adds at once, and data without numbers has no derivative at all.
 
 It is done for data in the last argument of a function that is pulled back, as the cotangent is as large as all of that
-data anyway: to ravel costs no more.  Some loop in a loop must walk from a node to one of several children; loops that
-visit all of a list or tree gain nothing.  (JAX's `ravel_pytree` is for all parameters, and leaves no data.)
+data anyway: to ravel costs no more.  Some loop in a loop must read a part of it: go from a node to one of several
+children, or along a list, which it may leave before the end.  What visits all of a list or tree gains nothing.  (JAX's
+`ravel_pytree` is for all parameters, and leaves no data.)
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dpl.node import replace
 from dplc.ad.stores.places import Ravel, parts_of
 from dplc.flat import term as f
 from dplc.flat.build import block_of, integer
-from dplc.flat.walk import blocks, every, rebuild, unchanged, with_body, with_branches
+from dplc.flat.walk import blocks, every, names, rebuild, unchanged, with_body, with_branches
 from dplc.passes.arrays.chosen_elements import differentiated
 from dplc.passes.arrays.plain_copies import with_plain_copies
 from dplc.passes.simplify.callers import reachable
@@ -147,6 +148,16 @@ def calls_on_a_path(block: f.Block, name: str) -> int:
         else:
             total += (isinstance(bind.rhs, f.Call) and bind.rhs.fn == name) + 2 * sum(inner)
     return total
+
+
+def stops(loop: f.For | f.While) -> bool:
+    """True if a loop along lists may stop before these end: not only their constructors tell."""
+    if isinstance(loop, f.For):
+        return True
+    tests = every(loop.cond)
+    told = {var.name for bind in tests for var in bind.vars}
+    by_ends = all(isinstance(bind.rhs, f.Switch) and isinstance(bind.rhs.scrutinee.ty, f.Data) for bind in tests)
+    return not by_ends or not told.issuperset(names(loop.cond.results))
 
 
 def several(block: f.Block, chosen: Sequence[f.Atom]) -> bool:
@@ -324,7 +335,7 @@ class _Reads:
         for var, result, placed in zip(loop.state, body.results, walked, strict=False):
             if placed and not self.placed(result):
                 raise Elsewhere
-            if placed and self.ravel.branches(var.ty) and several(body, [result]):
+            if placed and result != var and (stops(loop) or self.forks(var, body, result)):
                 self.walked(0)
         vars_ = [self.renamed(var) if was else var for var, was in zip(bind.vars, walked, strict=False)]
         inits = tuple(map(self.read, loop.inits))
@@ -336,3 +347,6 @@ class _Reads:
         )
         out.append(f.Bind((*vars_, *bind.vars[len(vars_) :]), rhs))
 
+    def forks(self, var: f.Var, body: f.Block, result: f.Atom) -> bool:
+        """True if a step goes to one of several children."""
+        return self.ravel.branches(var.ty) and several(body, [result])

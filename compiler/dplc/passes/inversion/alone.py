@@ -18,6 +18,8 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every
+from dplc.narrow import expect_type
+from dplc.passes.inversion.without_additions import without
 from dplc.passes.simplify.dead_code import drop_unused
 
 
@@ -26,8 +28,10 @@ def alone(bind: f.Bind, par: f.Par, k: int, supply: f.Supply) -> f.Bind | None:
     over what it may read."""
     if any(out.kind != "add" and out.target for out in par.outs):
         return None
-    body = f.Block(par.body.binds, (par.body.results[k],))
-    one = f.Bind((bind.vars[k],), replace(par, body=body, outs=(par.outs[k],)))
+    less = without(bind, {i for i, out in enumerate(par.outs) if i != k and out.acc})  # loops that may fail stay
+    at, rest = less.vars.index(bind.vars[k]), expect_type(f.Par, less.rhs)
+    body = f.Block(rest.body.binds, (rest.body.results[at],))
+    one = f.Bind((bind.vars[k],), replace(rest, body=body, outs=(par.outs[k],)))
     (one,) = drop_unused(f.Block((one,), one.vars)).binds
     sums = all(out.kind == "fold" for i, out in enumerate(par.outs) if i != k)  # then nothing else is kept
     if not all(is_light(inner.rhs, sums) for inner in every(f.Block((one,), ()))):

@@ -49,6 +49,7 @@ from dplc.passes.simplify.purity import droppable, natural
 from dplc.passes.simplify.row_shapes import one_shape
 
 POINTS = any_of(f.Par)
+WIDE = 32  # results of a point, at most, where nothing but common work joins Pars
 NEAR = 64  # so many bindings before a Par are searched for another one with common work
 
 
@@ -315,7 +316,7 @@ class Joiner:
             earlier = done[at]
             if not isinstance(earlier.rhs, f.Par):
                 continue
-            if not any(var.name in reads for var in earlier.vars) and not self.common.between(earlier.rhs, par):
+            if not any(var.name in reads for var in earlier.vars) and not self.alike(earlier.rhs, par):
                 continue
             if not self.fits(earlier, earlier.rhs, par, reads):
                 return None
@@ -324,6 +325,11 @@ class Joiner:
                 return None
             return at, self.both(earlier, bind, reads), *between
         return None
+
+    def alike(self, first: f.Par, second: f.Par) -> bool:
+        """True if it is worth joining two Pars that read nothing of each other: they have common work, and a point does
+        not have more results than registers."""
+        return len(first.outs) + len(second.outs) <= WIDE and self.common.between(first, second)
 
     def fits(self, earlier: f.Bind, first: f.Par, second: f.Par, reads: Counter[str]) -> bool:
         """True if the second Par has the space of the first, and reads its results at its own points only."""

@@ -41,7 +41,7 @@ from dplc.passes.simplify.guards_together import Guard, last_uses, stretches
 
 PLAIN = f.Op | f.TupMake | f.TupGet
 MANY = 32  # guards of a block that stay selections: wide code does not wait, and LLVM takes long for small blocks
-MANY_TOGETHER = 256
+MANY_TOGETHER = 1024  # more of them are not worth the time to compile them twice
 DEEP = 4  # factors that are looked for
 FEW = 2  # guards that have a branch each
 GATHERED = 8  # operations, at least, for each read of what does not lie side by side, of points that are lanes

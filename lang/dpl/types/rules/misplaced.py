@@ -173,13 +173,10 @@ def usual_of(cx: Context, wanted: Type) -> str:
     module, _, _ = wanted.name.rpartition(".")
     values = cx.modules[module].values.items() if module in cx.modules else ()
     usual = [f"{module}.{p}" for p, v in values if isinstance(v, Value) and kind_of(v.scheme.ty) == wanted.name]
-    makers = [
-        (wanted.name in kinds_wanted(v.scheme.ty), p)  # one that does not take such a value comes first
-        for p, v in values
-        if isinstance(v, Value) and kind_of(outcome(v.scheme.ty)) == wanted.name
-    ]
-    if makers and not usual:
-        return f"one is made by  {module}.{min(makers)[1]}"
+    made = [(wanted.name in kinds_wanted(v.scheme.ty), p) for p, v in values if isinstance(v, Value)
+            and kind_of(outcome(v.scheme.ty)) == wanted.name]  # fmt: skip
+    if made and not usual:  # rather by what needs no other one
+        return f"one is made by  {module}.{min(made)[1]}"
     fields = cx.datas[wanted.name].fields if usual else ()
     changed = f" ; with another field:  {{ {usual[0]} with {fields[-1]} = ... }}" if fields else ""
     return f"one is  {usual[0]}{changed}" if usual else ""
@@ -212,8 +209,10 @@ def of_data(cx: Context, name: str, value: tree.Expr | term.Term, kind: str, wan
     if module not in cx.modules or not name.startswith(f"{module}."):
         return ""
     functions = sorted(cx.modules[module].values.items())
-    taking = [f for f, v in functions if f[0] != "_" and isinstance(v, Value) and kind in kinds_wanted(v.scheme.ty)]
-    takers = "  ".join(f"{module}.{f}" for f in taking[:4])
+    kinds = {f: kinds_wanted(v.scheme.ty) for f, v in functions if f[0] != "_" and isinstance(v, Value)}
+    if kind in (own := kinds.get(name.removeprefix(f"{module}."), [])):
+        return f"it is argument {own.index(kind) + 1}:  {name} {'... ' * own.index(kind)}{written(value)}"
+    takers = "  ".join(f"{module}.{f}" for f in [f for f, taken in kinds.items() if kind in taken][:4])
     return f"functions that take a value of the type {plain}:  {takers}" if takers else ""
 
 

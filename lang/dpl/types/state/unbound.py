@@ -185,12 +185,14 @@ def of_field(cx, name: str, span: Span, way: Way) -> Way:
     return Way(near or (f"no record type has it; declare one:  type t = {{ {name} : ...; ... }}",))
 
 
-def called_on_function(cx, name: str, owner: str) -> str:
+def called_on_function(cx, name: str, owner: str, is_near: bool) -> str:
     """The help for `f.grad`, for `map .x rs`, which is read as `map.x rs`, and for `f . g`."""
     if name == "grad":
         return f"{HERE}grad {owner}"
     if cx.is_field(name):
         return f"a field as a function:  fun r -> r.{name}"
+    if is_near and (way := renamed("value", name, "like")):  # SciPy: `norm.cdf x`
+        return HERE + way
     return f"functions are composed by  fun x -> {owner} ({name} x)"
 
 
@@ -200,7 +202,7 @@ def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
     if name == "at" and (at := re.match(r"\[[^]\n]{1,20}]", e.span.source.text[e.span.end :])):  # JAX: `x.at[i].set(e)`
         return (f"an array does not change; one with another element:  {{ {owner} with {at[0]} = e }}",)
     if type(t) is ty.Fn:
-        return (called_on_function(cx, name, owner),)
+        return (called_on_function(cx, name, owner, e.span.text == f"{owner}.{name}"),)
     if type(t) is ty.Arr and cx.is_field(name):
         return (f"of each element:  map (fun r -> r.{name}) {owner}",)
     if type(t) is ty.Con and t.name == "ref":

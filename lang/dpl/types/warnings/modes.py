@@ -220,7 +220,8 @@ def is_partial(t: Term, index: str, changing: set[str]) -> bool:
         ):
             used = uses(f)
             places = sum(is_place(part, moved, index) or is_direction(part, moved, index) for part in within(f))
-            return is_number(inner.ty) and changes_by(index, f, changing) and used[index] == used[moved] == places
+            is_one = is_number(inner.ty) or (isinstance(f.ty, ty.Fn) and inner.ty == f.ty.arg)  # `diff` takes one
+            return is_one and changes_by(index, f, changing) and used[index] == used[moved] == places
         case _ if found := directional(t):
             f, point, direction = found
             same = not (uses(f) + uses(point)).keys() & (changing - set(bound(f)) - set(bound(point)))
@@ -258,7 +259,8 @@ def is_component(t: Term, index: str, changing: set[str]) -> bool:
                 inner = inner.body
             match inner:
                 case term.Prim(op="index", args=(_, term.Var(name=place))) if place == index:
-                    return is_number(point.ty) and changes_by(index, f, changing) and uses(f)[index] == 1
+                    is_one = is_number(point.ty) or point.ty == inner.ty  # of a function for `grad`
+                    return is_one and changes_by(index, f, changing) and uses(f)[index] == 1
                 case _:
                     return False
         case _:
