@@ -117,6 +117,32 @@ def recursion(h: Hole) -> str:
     return f"let rec {go} {n[0]} ({x[0]} : {h.ty}) : {h.ty} = {body} in {go} {count} {start}"
 
 
+@rule(2, lambda h: h.ty == FLOAT)
+def recursion_on_numbers(h: Hole) -> str:
+    """On up to eight numbers, some of which stay as they are: it may return its slopes with its value."""
+    go, n, y = h.fresh("go"), h.named("n", INT), h.named("y", FLOAT)
+    params = [h.named("p", FLOAT) for _ in range(h.writer.below(8) + 1)]
+    p, q = params[0][0], params[-1][0]
+    guard = h.one("", "", f'(if {n[0]} = 1 then print ("~", {q})); ')
+    if h.writer.features.risky and h.often(10):
+        guard = f'if {p} > {h(FLOAT)} then error $"too large at {{{n[0]}}}" else '
+
+    def again() -> str:
+        return " ".join([go, f"({n[0]} - {h.one(1, 1, 2)})", *[moved(name) for name, _ in params]])
+
+    def moved(name: str) -> str:
+        return h.one(name, name, f"(0.8 * {name})", f"(0.5 * {name} + 0.3 * {q})", f"(sin {p})", "0.7")
+
+    last, rest, z = h.apart(FLOAT, n, *params), h.apart(FLOAT, y, *params), h.named("z", FLOAT)
+    if h.often(40):
+        both = h.one(f"{y[0]} * {z[0]} + {q}", f"if {z[0]} > {y[0]} then {rest} else {z[0]}")
+        rest = f"let {z[0]} = {again()} in {both}"
+    body = f"if {n[0]} <= 0 then {last} else let {y[0]} = {again()} in {rest}"
+    given = " ".join(f"({name} : float)" for name, _ in params)
+    start = " ".join(h.one(h(), "0.4", "(-0.2)") for _ in params)
+    return f"let rec {go} {n[0]} {given} : float = {guard}{body} in {go} {h.writer.below(4)} {start}"
+
+
 @rule(2, ANY)
 def mutual_recursion(h: Hole) -> str:
     """Two functions that call each other, of two types."""

@@ -43,11 +43,12 @@ ACTIVITIES = (derivatives.ACTIVITIES, 1)  # so many are seldom: each other progr
 @dataclass(frozen=True)
 class Outcome:
     """What was printed, and how it ended: `done`, `failed` when it ran, `rejected` by the checker, `refused` by the
-    compiler, `crashed` or `killed`; with the code of the error, or the reason."""
+    compiler, `crashed` or `killed`; with the code of the error, or the reason; and what a failure's message says."""
 
     output: str
     end: str
     why: str = ""
+    message: str = ""
 
 
 class Oracle:
@@ -67,13 +68,16 @@ class Oracle:
         send(self.question, f"{engine}\n{' '.join(map(str, left_out))}\n{text}")
         answer = receive(self.answer)
         self.age += 1
+        message = ""
         if answer is None:
             end, why = "killed", f"by {signal.Signals(os.WTERMSIG(self.wait())).name}"
         else:
             end, _, why = answer.partition("\n")
+            if end == "failed":
+                why, _, message = why.partition("\n")
             if self.age >= AGE:
                 self.stop()
-        return Outcome(content(self.output), end, why)
+        return Outcome(content(self.output), end, why, message)
 
     def start(self) -> None:
         theirs, self.question = os.pipe()
@@ -147,11 +151,17 @@ def ended(work: Callable[[], object]) -> str:
         return DONE
     except DplError as error:
         code = error.diagnostics[0].code
-        return f"failed\n{code}" if code.startswith("R") else f"rejected\n{code} {error}"
+        return f"failed\n{code}\n{told(error)}" if code.startswith("R") else f"rejected\n{code} {error}"
     except NeedsInterpreter as refusal:
         return f"refused\n{refusal.reason}"
     except Exception:
         return f"crashed\n{traceback.format_exc()}"
+
+
+def told(error: DplError) -> str:
+    """The title of a message, and what it points at."""
+    first = error.diagnostics[0]
+    return f"{first.title}: {first.span and first.span.source.text[first.span.start : first.span.end]}"
 
 
 def answered(engine: str, text: str, left_out: Collection[int]) -> None:

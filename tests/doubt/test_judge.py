@@ -53,6 +53,14 @@ def test_engines_that_differ(oracle: Oracle, name: str) -> None:
         verdict(oracle, F, wrong(name, by=1 + 1e-6, engines=(NATIVE,)))
 
 
+def test_messages_that_differ(oracle: Oracle) -> None:
+    def reworded(engine: str, outcome: Outcome) -> Outcome:
+        return replace(outcome, message=f"{engine}: {outcome.message}")
+
+    with pytest.raises(EnginesDiffer, match="is out of bounds for length 2: "):
+        verdict(oracle, F.replace("x * sin x", "x + float ([1, 2])[2]"), reworded)
+
+
 @pytest.mark.parametrize("name", ["forward", "reverse", *SECOND])
 def test_roads_that_differ(oracle: Oracle, name: str) -> None:
     with pytest.raises(RoadsDiffer):
