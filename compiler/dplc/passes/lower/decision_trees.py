@@ -8,6 +8,9 @@ The tree is grown on *paths* into the value first: a path is a tuple of steps, a
 `("of", tag)` for a constructor's argument, `("at", i)` for an array's element.  An arm that several leaves reach
 becomes a function unless it is tiny, and so does its guard.  No part of the value is tested twice on the way to a leaf.
 
+Of the alternatives of an arm the first one that matches is taken.  If the arm's guard is false then, the arm is left:
+its other alternatives are not tried.
+
 A tree can be far larger than its match: of rows that test now one part and now another, each leaf of the one has all
 tests of the other.  Then the later half of the rows has a tree of its own, an arm for all that the first half leaves
 over (the mixture rule of Wadler 1987), which tests parts again.  An or-pattern is several rows, so both trees can reach
@@ -93,18 +96,21 @@ class Grower:
         self.arms = list(arms)
         self.uses = [0] * len(arms)
         self.rests: dict[int, Tree] = {}  # by the arm that stands for the rows of the tree
+        self.held: dict[int, list[Row]] = {}  # these rows
+        self.left: dict[tuple[int, int], Row | None] = {}  # by the arm, and one that is left
         self.wide = [rows_of(arm.pattern) > max(ROWS, rows_of(arm.pattern, sum)) for arm in arms]
         self.room = 0
         self.divisible = True
 
     def tree(self, rows: list[Row]) -> Tree:
-        used = list(self.uses)
+        used, left = list(self.uses), dict(self.left)
         self.room = LEAVES[0] + LEAVES[1] * len(rows)
         self.divisible = len(rows) > 2  # a row and the others are not less
         try:
             return self.grow(rows)
         except TooLarge:
-            self.uses = used
+            self.uses = used + [0] * (len(self.arms) - len(used))
+            self.left = left
         half = len(rows) // 2
         return self.tree([*rows[:half], self.rest(rows[half:])])
 
@@ -116,8 +122,25 @@ class Grower:
         span, ty, of = arms[0].span, arms[0].body.ty, arms[0].pattern.ty
         self.arms.append(c.Arm(span, c.PVar(of, name), None, c.Match(span, ty, c.Var(span, of, name), arms)))
         self.uses.append(0)
+        self.held[number] = rows
         self.rests[number] = self.tree(rows)
         return Row({}, {name: ()}, number)
+
+    def after(self, arm: int, rows: list[Row]) -> list[Row]:
+        """The rows without the alternatives of an arm."""
+        kept = [self.without_arm(row, arm) if row.arm in self.rests else row for row in rows if row.arm != arm]
+        return [row for row in kept if row is not None]
+
+    def without_arm(self, row: Row, arm: int) -> Row | None:
+        """What is left over, without the alternatives of an arm."""
+        key = row.arm, arm
+        if key not in self.left:
+            held, room, divisible = self.held[row.arm], self.room, self.divisible
+            rows = self.after(arm, held)
+            same = len(rows) == len(held) and all(a is b for a, b in zip(rows, held, strict=True))
+            self.left[key] = row if same else self.rest(rows) if rows else None
+            self.room, self.divisible = room, divisible
+        return self.left[key]
 
     def rows(self) -> list[Row]:
         return [row for i, arm in enumerate(self.arms) for row in self.spread(Row({}, {}, i), (), arm.pattern)]
@@ -156,7 +179,7 @@ class Grower:
             if self.room < 0 and self.divisible:
                 raise TooLarge
             guarded = self.arms[first.arm].guard is not None
-            return Leaf(first, self.grow(rows[1:]) if guarded else None)
+            return Leaf(first, self.grow(self.after(first.arm, rows[1:])) if guarded else None)
         path, pattern = next(iter(first.tests.items()))
         if isinstance(pattern, c.POr):
             return self.whole(rows, path, pattern)
