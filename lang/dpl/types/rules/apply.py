@@ -228,19 +228,11 @@ def arguments(
 
 def _other_ways(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Type, name: str) -> str:
     """The help for an argument that does not fit."""
-    from dpl.types.rules.misplaced import arranged, hiding
+    from dpl.types.rules.misplaced import arranged, of_one_type
+    from dpl.types.rules.superfluous import hiding
 
     hidden = hiding(cx, args[i].value.span.text)[0] if type(prune(arrows[i].arg)) is ty.Fn else ()
-    return "".join(hidden) or arranged(cx, args, i, arrows, rest, name) or _one_type(cx, arrows[i], name)
-
-
-def _one_type(cx: Context, arrow: ty.Fn, name: str) -> str:
-    """The help for a call of a function that is itself an argument, whose type its first use has told."""
-    entry = cx.find(name)
-    if not isinstance(entry, Value) or entry.is_global or entry.group or type(entry.scheme.ty) is not Meta:
-        return ""
-    is_told = type(arrow.arg) is Meta  # by a use, not by an annotation
-    return f"an argument such as `{name}` has one type: pass a function for each type" if is_told else ""
+    return "".join(hidden) or arranged(cx, args, i, arrows, rest, name) or of_one_type(cx, arrows[i], name)
 
 
 def is_nothing(value: tree.Expr | term.Term) -> bool:
@@ -253,7 +245,7 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
     arg = args[given]
     arrow = ty.Fn(cx.solver.fresh(), cx.solver.effect(), cx.solver.fresh())
     if type(t) in (ty.Con, ty.Tup, ty.Arr, ty.Var) or phrase(t):
-        from dpl.types.rules.misplaced import applied, hiding, on_next_line, superfluous
+        from dpl.types.rules.superfluous import applied, hiding, on_next_line, superfluous
 
         shown = phrase(t) or printer(cx).type(t)
         who = f"`{name}`" if name else "this"
@@ -297,7 +289,7 @@ def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -
         if type(result) in (ty.Arr, ty.Tup, ty.Fn) or (type(result) is ty.Con and result.name not in ty.FLOATS):
             raise not_one_number(cx, arg.value, actual, name, head)
     if type(actual) is not ty.Fn and not way:
-        from dpl.types.rules.misplaced import hiding
+        from dpl.types.rules.superfluous import hiding
 
         way = "".join(hiding(cx, arg.value.span.text)[0])
     return cx.coerce(f, wanted, Why(f"argument 1 of `{name}`", head, help=way)), actual
