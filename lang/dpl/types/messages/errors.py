@@ -48,34 +48,11 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
     if why is not None and why.recursive:
         return recursive_use(cx, clash, shown, wanted, span, why)
     labels = why.labels(phrase(expected) or wanted) if why else ()
-    place = f"{why.what} is" if why and why.what else "this is"
-    facts = compared(p, actual, expected)
     match clash.kind:
         case "size":
-            left, right = p.size(clash.left), p.size(clash.right)
-            return cx.fail(
-                "E0301",
-                f"the sizes {left} and {right} differ"
-                + ("" if facts or shown == wanted else f": {place} {shown}, where {wanted} is wanted"),
-                span,
-                note=place if facts else "" if shown == wanted else shown,
-                labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
-                facts=facts,
-                helps=(why.ways() if why else ())
-                or recursion.at_other_sizes(cx, clash, why, wanted)
-                or annotated(p, actual, expected, shown, labels)
-                or size_helps(cx, clash.left, clash.right, wanted, why.what if why else ""),
-            )
+            return of_sizes(cx, clash, actual, expected, span, why)
         case "occurs" if "'" in shown + wanted:
-            helps = (FORGOTTEN_DO,) if at_the_margin(span) else contained(shown, wanted, p.type(clash.left))
-            sign = negated(why.span) if why and why.span else ()
-            return cx.fail(
-                "E0206",
-                f"an infinite type: {shown} would have to equal {wanted}",
-                span,
-                labels=labels,
-                helps=sign or helps,
-            )
+            return infinite(cx, p.type(clash.left), shown, wanted, span, why)
         case "class" if (error := lacking(cx, clash, actual, expected, span, why)) is not None:
             return error
         case "rigid":
@@ -85,25 +62,57 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         case "answer":
             return answers(cx, clash.left, clash.right, span, why or Why())
         case _:
-            pass
+            return of_types(cx, clash, actual, expected, span, why)
+
+
+def of_sizes(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> DplError:
+    """The error for arrays of two sizes."""
+    p = printer(cx)
+    shown, wanted, facts = p.type(actual), p.type(of_one_kind(expected, actual)), compared(p, actual, expected)
+    labels = why.labels(phrase(expected) or wanted) if why else ()
+    left, right = p.size(clash.left), p.size(clash.right)
+    place = place_of(why)
+    return cx.fail(
+        "E0301",
+        f"the sizes {left} and {right} differ"
+        + ("" if facts or shown == wanted else f": {place} {shown}, where {wanted} is wanted"),
+        span,
+        note=place if facts else "" if shown == wanted else shown,
+        labels=both(span, labels, size_labels(p, clash, clash.left, clash.right)),
+        facts=facts,
+        helps=(why.ways() if why else ())
+        or recursion.at_other_sizes(cx, clash, why, wanted)
+        or annotated(p, actual, expected, shown, labels)
+        or size_helps(cx, clash.left, clash.right, wanted, why.what if why else ""),
+    )
+
+
+def infinite(cx, part: str, shown: str, wanted: str, span: Span, why: Why | None) -> DplError:
+    """The error for a type that would contain itself, by way of an unknown part."""
+    helps = (FORGOTTEN_DO,) if at_the_margin(span) else contained(shown, wanted, part)
+    sign = negated(why.span) if why and why.span else ()
+    title = f"an infinite type: {shown} would have to equal {wanted}"
+    return cx.fail("E0206", title, span, labels=why.labels(wanted) if why else (), helps=sign or helps)
+
+
+def of_types(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> DplError:
+    """The error for two types, or for arrays of two ranks."""
+    p = printer(cx)
+    shown, wanted, facts = p.type(actual), p.type(of_one_kind(expected, actual)), compared(p, actual, expected)
+    labels = why.labels(phrase(expected) or wanted) if why else ()
+    sources = both(span, labels, made(actual, shown, span), made(expected, wanted, span))
+    title, place = f"expected {wanted}, found {shown}", place_of(why)
     ranks = len(dimensions(actual)[0]), len(dimensions(expected)[0])
     if 0 not in ranks and ranks[0] != ranks[1] and clash.left is not prune(actual):
-        return cx.fail(
-            "E0302",
-            f"expected {wanted}, found {shown}",
-            span,
-            note=f"{place} of rank {ranks[0]}, not {ranks[1]}",
-            labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
-            helps=particular(why)
-            or by_rows(span, why or Why(), ranks)
-            or annotated(p, actual, expected, shown, labels),
-        )
+        note = f"{place} of rank {ranks[0]}, not {ranks[1]}"
+        ways = particular(why) or by_rows(span, why or Why(), ranks) or annotated(p, actual, expected, shown, labels)
+        return cx.fail("E0302", title, span, note=note, labels=sources, helps=ways)
     return cx.fail(
         "E0201",
-        f"expected {wanted}, found {shown}",
+        title,
         span,
         note=f"{place} {shown}",
-        labels=both(span, labels, made(actual, shown, span), made(expected, wanted, span)),
+        labels=sources,
         facts=facts,
         helps=of_total(span, actual, expected)
         or for_each(span, why, actual, expected)
@@ -112,6 +121,10 @@ def mismatch(cx, clash: Clash, actual, expected, span: Span, why: Why | None) ->
         or conversions(actual, expected, span)
         or otherwise_annotated(actual, shown, wanted, labels),
     )
+
+
+def place_of(why: Why | None) -> str:
+    return f"{why.what} is" if why and why.what else "this is"
 
 
 def of_total(span: Span, actual, expected) -> tuple[str, ...]:

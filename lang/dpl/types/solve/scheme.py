@@ -196,35 +196,8 @@ def generalise(
     found = free(s, types, level)
     kept, _, _ = _related(s, found, pending)
     lifts, kept = _eliminated(s, found, kept, level)
-    taking = free(s, [part for t in types for part in _taken(t)], level).effects
-    s.effects.relax(found.effects, lambda e: e.level <= level or e in taking)
-    limited = s.effects.limited(found.effects, level)
-    above = {
-        effect: s.effects.bounds(effect, level, lambda e: e in found.effects) if effect in limited else []
-        for effect in found.effects
-    }
-    within = free(s, [high for highs in above.values() for high in highs], level)
-    found.metas |= within.metas
-    found.sizes |= within.sizes
-    for effect in found.effects:
-        s.effects.settle(effect, level, lambda low: low in found.effects)
-    params: list[ty.Var] = []
-    classes: dict[str, frozenset[str]] = {}
-    for meta in found.metas:
-        var = ty.Var(fresh_name(meta.rigid, "abcdefghijklmopqrtuvwxyz", taken))
-        if meta.classes:
-            classes[var.name] = meta.classes
-        meta.link = var
-        params.append(var)
-    for result, operands in lifts:
-        name = fresh_name("", ("r",), taken)
-        if result.classes:
-            classes[name] = result.classes
-        result.link = ty.Lift(name, operands)
-    for effect in found.effects:
-        if prune_effect(effect) is effect and effect.level > level:  # settling may have unified it with an outer effect
-            effect.link = ty.Var(fresh_name("", ("e",), taken), "effect")
-            params.append(effect.link)
+    above = _settled(s, types, found, level)
+    params, classes = _linked(found, lifts, level, taken)
     bounds = [Within((var, high), NOWHERE) for effect, highs in above.items()
               if type(var := prune_effect(effect)) is ty.Var for high in highs]  # fmt: skip
     params += _size_params(s, found.sizes, taken)
@@ -242,6 +215,48 @@ def generalise(
         Scheme(tuple(params), t, classes, constraints, unknowns if type(t) is ty.Fn else (), (), used) for t in final
     ]
     return schemes, [c for c in pending if not c.done]
+
+
+def _settled(s: Solver, types: list[Type], found: Free, level: int) -> dict:
+    """Settles the effects that are free in the types, and adds what their bounds mention to `found`.  Returns the
+    effects above each of them."""
+    taking = free(s, [part for t in types for part in _taken(t)], level).effects
+    s.effects.relax(found.effects, lambda e: e.level <= level or e in taking)
+    limited = s.effects.limited(found.effects, level)
+    above = {
+        effect: s.effects.bounds(effect, level, lambda e: e in found.effects) if effect in limited else []
+        for effect in found.effects
+    }
+    within = free(s, [high for highs in above.values() for high in highs], level)
+    found.metas |= within.metas
+    found.sizes |= within.sizes
+    for effect in found.effects:
+        s.effects.settle(effect, level, lambda low: low in found.effects)
+    return above
+
+
+def _linked(
+    found: Free, lifts: list[tuple[Meta, tuple[Type, ...]]], level: int, taken: dict[str, int]
+) -> tuple[list[ty.Var], dict[str, frozenset[str]]]:
+    """Links unknown types and effects to variables.  Returns these, and the classes of those that have some."""
+    params: list[ty.Var] = []
+    classes: dict[str, frozenset[str]] = {}
+    for meta in found.metas:
+        var = ty.Var(fresh_name(meta.rigid, "abcdefghijklmopqrtuvwxyz", taken))
+        if meta.classes:
+            classes[var.name] = meta.classes
+        meta.link = var
+        params.append(var)
+    for result, operands in lifts:
+        name = fresh_name("", ("r",), taken)
+        if result.classes:
+            classes[name] = result.classes
+        result.link = ty.Lift(name, operands)
+    for effect in found.effects:
+        if prune_effect(effect) is effect and effect.level > level:  # settling may have unified it with an outer effect
+            effect.link = ty.Var(fresh_name("", ("e",), taken), "effect")
+            params.append(effect.link)
+    return params, classes
 
 
 def _size_params(s: Solver, unknowns: Iterable[str], taken: dict[str, int]) -> Iterator[ty.Var]:
