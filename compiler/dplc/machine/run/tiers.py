@@ -6,8 +6,8 @@
        when that ends     the functions of the better version replace those of the running program
 
 All versions but one that is optimised as a whole call each function that can be replaced through a cell
-(`object/link.py`), and their long loops look after each step whether they are replaced (`emit/bodies/resume.py`).  A program
-that ends sooner does not wait: the process goes on by itself, and the next run starts with the better version.
+(`object/link.py`), and their long loops look after each step whether they are replaced (`emit/bodies/resume.py`).  A
+program that ends sooner does not wait: the process goes on by itself, and the next run starts with the better version.
 
 This module imports little: a program from the cache should start quickly.
 """
