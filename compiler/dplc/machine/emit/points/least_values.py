@@ -88,9 +88,9 @@ def computed_again(par: f.Par, binds: Sequence[f.Bind], place: f.Var) -> dict[f.
     """What computes the numbers of a Par's body for the point `place`: the bindings, by these numbers."""
     same: dict[f.Atom, f.Atom] = {par.space[0][0]: place}
     found: dict[f.Atom, f.Bind] = {}
-    ops = {(op.op, op.args, op.attrs): bind for bind in binds if isinstance(op := bind.rhs, f.Op)}
+    ops = {(op.op, op.args, op.attrs): bind for bind in binds if isinstance(op := bind.rhs, f.Op) and bind.vars}
     for bind in par.body.binds:
-        if isinstance(op := bind.rhs, f.Op):
+        if isinstance(op := bind.rhs, f.Op) and bind.vars:
             there = ops.get((op.op, tuple([same.get(a, a) for a in op.args]), op.attrs))
             if there is not None:
                 same[bind.vars[0]] = there.vars[0]
