@@ -38,6 +38,7 @@ WRITTEN_BY_NAME = {
     "machine/rtl/expressions.py": "LLVM's instructions",
     "passes/lower/primitives.py": "what primitives become",
     "passes/scalar_replacement/few_elements.py": "the elements of results",
+    "passes/parallel/late_views.py": "views of the elements of an array",
     "passes/arrays/fold_transposes.py": "a rewrite of products of matrices",
     "passes/parallel/added_rows.py": "rewrites of additions",
     "passes/simplify/fold.py": "folds of operations on arrays",

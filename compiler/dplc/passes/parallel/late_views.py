@@ -61,7 +61,7 @@ class _Late:
     def seen(self, binds: list[f.Bind], par: f.Par) -> int | None:
         """The number of the binding of the array whose elements a Par changes, if nothing else mentions it."""
         match par:
-            case f.Par(space, f.Block((read, *others), (_,)), (f.Out("keep", _, target),)) if others:
+            case f.Par(space, f.Block((read, *others), (made,)), (f.Out("keep", _, target),)) if others:
                 pass
             case _:
                 return None
@@ -69,6 +69,7 @@ class _Late:
         match read.rhs:
             case f.Op("index", (f.Var(name) as array, *at)) if at == indices and target in (None, array):
                 own = self.uses[name] == (1 if target is None else 2) and all(map(is_arithmetic, others))
+                own = own and made.ty == read.vars[0].ty  # the view keeps its type
                 if own and set(names(indices)).isdisjoint(mentions(f.Block(tuple(others), par.body.results))):
                     return place_of(binds, name)
             case _:
