@@ -290,7 +290,7 @@ def sampled(h: Hole) -> str:
     taps = last + 1
     window = f"sum [for {k} < {taps} -> {w}[{k}] * {x}[{stride} * {i} + {k}]]"
     point = h.one(window, f"{at[0]} * {at[1]}", f"max {at[0]} (max {at[1]} {at[2]})", f"sin {at[0]} * {window}",
-                  f"if {i} = 0 then {at[0]} else {x}[{stride} * {i} - 1] * {at[1]}",
+                  f"if {i} = 0 then {h.one(at[0], f'{x}[0]')} else {x}[{stride} * {i} - 1] * {at[1]}",
                   f"(if {at[0]} > 0.2 then {at[1]} else {at[2]}) * {h.apart(FLOAT, (i, INT))}")  # fmt: skip
     steps = h.one(f"({count} - {taps}) / {stride} + 1", f"({count} - {last}) / {stride}", str((n - last) // stride))
     total = h.one(f"sum [for {i} < {steps} -> ({point}) ** 2]", f"sum (tanh [for {i} < {steps} -> {point}])")
