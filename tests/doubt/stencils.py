@@ -67,11 +67,14 @@ def line(h: Hole) -> str:
     n = h.ty.size if is_vector(h) else h.writer.below(4) + 2
     (count,), ty = sized(h, n)
     step, u, i, d = (h.fresh(stem) for stem in "guid")
+    k = h.fresh("k")
     far = h.one("1", f"{count} / 2", "1_000_000_000_000")
+    under = h.one(f"if {k} > 1 then {u}[{far}] else 0.1", f"if {k} < {i} then {u}[{i} - {k}] else {u}[{far}]")
     first = h.one(f"if {i} > 0 then {u}[{i}] - {u}[{i} - 1] else {h.apart(FLOAT, (i, INT))}",
                   f"if {i} = 0 then {u}[{count} - 1] else {u}[{i} - 1]",
                   f"if {i} + 1 < {count} && {u}[{i}] > 0.2 then {u}[{i} + 1] else 0.5",
                   f"if {far} <= {i} then {u}[{far}] * {u}[{i}] else {h.one('0.5', f'{u}[0]')}",
+                  f"sum [for {k} < 5 -> {u}[{i}] * (if {far} <= {i} && {u}[{i}] > 0.2 then {under} else 0.3)]",
                   beside(h, lambda at: f"{u}[{at}]", i, count), asked(h, u, i, count))  # fmt: skip
     point = h.one(f"{u}[{i}] * {d}", f"if {u}[{i}] > 0.4 then sin {u}[{i}] * {d} else {u}[{i}] + {d} ** 2",
                   f"{u}[{i}] + 0.1 * {d} * {h.apart(FLOAT, (i, INT), (d, FLOAT))}")  # fmt: skip
