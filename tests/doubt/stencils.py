@@ -328,7 +328,9 @@ def finer(h: Hole) -> str:
     row = f"[for {i} < {long} -> {point}]"
     if is_vector(h):
         return f"let {of} ({x} : {ty}) = [for {i} < {n} -> {point}] in {of} {h(array(FLOAT, few))}"
-    used = h.one(f"sum {row}", f"sum (tanh {row})", f"maximum {row} * sum {row}",
+    some = h.writer.below(n) + 1 if long == str(n) else count
+    first = f"sum (let {j} = {row} in [for {i} < {some} -> {j}[{i}] * 3.0])"
+    used = h.one(f"sum {row}", f"sum (tanh {row})", f"maximum {row} * sum {row}", first,
                  f"sum (map sum [for {j} < {few} -> map (fun {i} -> {i} * {x}[{j}]) {row}])")  # fmt: skip
     return f"let {of} ({x} : {ty}) = {used} in {of} {h(array(FLOAT, few))}"
 
