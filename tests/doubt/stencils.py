@@ -67,9 +67,14 @@ def line(h: Hole) -> str:
     n = h.ty.size if is_vector(h) else h.writer.below(4) + 2
     (count,), ty = sized(h, n)
     step, u, i, d = (h.fresh(stem) for stem in "guid")
+    k = h.fresh("k")
+    far = h.one("1", f"{count} / 2", "1_000_000_000_000")
+    under = h.one(f"if {k} > 1 then {u}[{far}] else 0.1", f"if {k} < {i} then {u}[{i} - {k}] else {u}[{far}]")
     first = h.one(f"if {i} > 0 then {u}[{i}] - {u}[{i} - 1] else {h.apart(FLOAT, (i, INT))}",
                   f"if {i} = 0 then {u}[{count} - 1] else {u}[{i} - 1]",
                   f"if {i} + 1 < {count} && {u}[{i}] > 0.2 then {u}[{i} + 1] else 0.5",
+                  f"if {far} <= {i} then {u}[{far}] * {u}[{i}] else {h.one('0.5', f'{u}[0]')}",
+                  f"sum [for {k} < 5 -> {u}[{i}] * (if {far} <= {i} && {u}[{i}] > 0.2 then {under} else 0.3)]",
                   beside(h, lambda at: f"{u}[{at}]", i, count), asked(h, u, i, count))  # fmt: skip
     point = h.one(f"{u}[{i}] * {d}", f"if {u}[{i}] > 0.4 then sin {u}[{i}] * {d} else {u}[{i}] + {d} ** 2",
                   f"{u}[{i}] + 0.1 * {d} * {h.apart(FLOAT, (i, INT), (d, FLOAT))}")  # fmt: skip
@@ -290,7 +295,7 @@ def sampled(h: Hole) -> str:
     taps = last + 1
     window = f"sum [for {k} < {taps} -> {w}[{k}] * {x}[{stride} * {i} + {k}]]"
     point = h.one(window, f"{at[0]} * {at[1]}", f"max {at[0]} (max {at[1]} {at[2]})", f"sin {at[0]} * {window}",
-                  f"if {i} = 0 then {at[0]} else {x}[{stride} * {i} - 1] * {at[1]}",
+                  f"if {i} = 0 then {h.one(at[0], f'{x}[0]')} else {x}[{stride} * {i} - 1] * {at[1]}",
                   f"(if {at[0]} > 0.2 then {at[1]} else {at[2]}) * {h.apart(FLOAT, (i, INT))}")  # fmt: skip
     steps = h.one(f"({count} - {taps}) / {stride} + 1", f"({count} - {last}) / {stride}", str((n - last) // stride))
     total = h.one(f"sum [for {i} < {steps} -> ({point}) ** 2]", f"sum (tanh [for {i} < {steps} -> {point}])")
@@ -323,7 +328,9 @@ def finer(h: Hole) -> str:
     row = f"[for {i} < {long} -> {point}]"
     if is_vector(h):
         return f"let {of} ({x} : {ty}) = [for {i} < {n} -> {point}] in {of} {h(array(FLOAT, few))}"
-    used = h.one(f"sum {row}", f"sum (tanh {row})", f"maximum {row} * sum {row}",
+    some = h.writer.below(n) + 1 if long == str(n) else count
+    first = f"sum (let {j} = {row} in [for {i} < {some} -> {j}[{i}] * 3.0])"
+    used = h.one(f"sum {row}", f"sum (tanh {row})", f"maximum {row} * sum {row}", first,
                  f"sum (map sum [for {j} < {few} -> map (fun {i} -> {i} * {x}[{j}]) {row}])")  # fmt: skip
     return f"let {of} ({x} : {ty}) = {used} in {of} {h(array(FLOAT, few))}"
 

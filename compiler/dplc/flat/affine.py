@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.dims import Dims
@@ -167,6 +167,14 @@ class Affine:
             return False
         last = combined(length, {ONE: 1}, -1)
         return self.holds(index, lambda at: self.is_natural(combined(last, at, -1)), "min")
+
+    def is_place(self, lengths: Sequence[f.Atom], places: Sequence[f.Atom]) -> bool:
+        """True if it is known that an array of these lengths has an element at these places."""
+        for length, at in zip(lengths, map(self.sum, places), strict=True):
+            last = combined(self.sum(length), combined(at, {ONE: 1}, 1), -1)
+            if not (self.is_natural(at) and self.is_natural(last)):
+                return False
+        return True
 
     def holds(self, number: f.Atom, asked: Callable[[Sum], bool], either: str) -> bool:
         """True if something is known of a number; of what is cut off, where it is known of one or of both numbers."""

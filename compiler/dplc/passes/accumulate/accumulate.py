@@ -33,7 +33,7 @@ from dplc.flat.ops.row import Effect, Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, mentions, names, supply_for, with_binds, with_blocks, with_body, with_inner
 from dplc.passes.accumulate.delayed_updates import loop_updated_late, recursion_updated_late
-from dplc.passes.accumulate.fixed_places import added_once
+from dplc.passes.accumulate.fixed_places import added_once, numbers_of
 from dplc.passes.accumulate.idle_updates import without_idle_updates
 from dplc.passes.accumulate.overwrite import written_over
 from dplc.passes.simplify.fold import is_null
@@ -52,14 +52,14 @@ def accumulate(program: f.Program, late: bool = True) -> f.Program:
 
 
 def _function(fn: f.Fn, supply: Callable[[], f.Supply], late: bool) -> f.Block:
-    uses = Counter(mentions(fn.body))
+    uses, numbers = Counter(mentions(fn.body)), cache(lambda: numbers_of(fn.body))
 
     def block(body: f.Block) -> f.Block:
         if not kinds(body) & ADDITIONS:
             return body
         binds: list[f.Bind] = []
         for bind in _block(body.binds, uses, block):
-            for one in added_once(bind, supply) if isinstance(bind.rhs, f.For) else [bind]:
+            for one in added_once(bind, supply, numbers) if isinstance(bind.rhs, f.For) else [bind]:
                 binds += loop_updated_late(one, supply) if late and isinstance(one.rhs, f.For) else [one]
         return with_binds(body, binds)
 

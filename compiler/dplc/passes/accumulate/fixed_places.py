@@ -8,7 +8,7 @@
 Reverse mode adds to `i` like this where the body reads an element that does not depend on `j`.  The additions may be in
 branches, but not in one for a single step, as at the edge of a grid: they are few already, and `stencils.py` takes them
 out of the loop.  Where the array may be null and the loop may have no steps, nothing is changed: it would make the
-array.
+array.  Where no step may add, the place may not be there, so it is asked for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from typing import TypeGuard
 from dpl.node import field, node, record
 
 from dplc.flat import term as f
+from dplc.flat.affine import Affine
+from dplc.flat.build import Builder, all_hold, block_of, integer
+from dplc.flat.dims import dims_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import (
@@ -38,8 +41,8 @@ Fixed = Callable[[f.Op], bool]
 """True for an addition of a number at a place that does not change."""
 
 
-def added_once(bind: f.Bind, supply: Callable[[], f.Supply]) -> list[f.Bind]:
-    """The loop with its additions to places that do not change after it."""
+def added_once(bind: f.Bind, supply: Callable[[], f.Supply], numbers: Callable[[], Affine]) -> list[f.Bind]:
+    """The loop with its additions to places that do not change after it; `numbers` are those of the function."""
     loop = bind.rhs
     assert isinstance(loop, f.For)
     inside = {var.name for var in bound_inside(loop)}
@@ -51,7 +54,7 @@ def added_once(bind: f.Bind, supply: Callable[[], f.Supply]) -> list[f.Bind]:
     if not any(isinstance(other.rhs, f.Op) and fixed(other.rhs) for other in every(loop.body)):
         return [bind]
     after: list[f.Bind] = []
-    some = isinstance(loop.count, f.Const) and loop.count.value not in (0, None)
+    some = has_steps(loop)
     for k in reversed(range(len(loop.state))):
         loop = bind.rhs
         assert isinstance(loop, f.For)
@@ -59,7 +62,7 @@ def added_once(bind: f.Bind, supply: Callable[[], f.Supply]) -> list[f.Bind]:
         if some or not null:
             chain = _Chain(fixed, supply(), not null, edges).follow(loop.body, loop.state[k], k, loop.state[k])
             if chain is not None and chain.values:
-                bind = _without(bind, k, chain, after)
+                bind = _without(bind, k, chain, after, numbers)
     return [bind, *after]
 
 
@@ -89,7 +92,26 @@ class _Sum:
     total: f.Var
 
 
-def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind]) -> f.Bind:
+def has_steps(loop: f.For) -> bool:
+    return isinstance(loop.count, f.Const) and loop.count.value not in (0, None)
+
+
+def numbers_of(body: f.Block) -> Affine:
+    """The numbers of a function, in all its loops."""
+    affine = Affine(dims_of(body))
+    for bind in every(body):
+        affine.define(bind)
+        if isinstance(bind.rhs, f.For | f.Build):
+            affine.loop(bind.rhs.index, bind.rhs.count)
+    return affine
+
+
+def is_there(place: Place, numbers: Affine) -> bool:
+    at, _ = place
+    return numbers.is_place(at[: len(at) // 2], at[len(at) // 2 :])
+
+
+def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind], numbers: Callable[[], Affine]) -> f.Bind:
     """The loop without the additions of a chain to fixed places of state variable `k`; they go to `after`."""
     loop = bind.rhs
     assert isinstance(loop, f.For)
@@ -112,11 +134,25 @@ def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind]) -> f.Bind
     )
     outs = [last if i == k and isinstance(last, f.Var) else bind.vars[i] for i in keep]
     for s in sums:
-        args, attrs = s.place
         var = bind.vars[k] if s is sums[-1] else f.Var(supply.fresh("c"), state.ty)
-        after.append(f.Bind((var,), f.Op("acc_index", (last, s.total, *args), attrs)))
+        there = (has_steps(loop) and s.place in chain.sure) or is_there(s.place, numbers())
+        after += _addition(var, last, s, supply, there)
         last = var
     return f.Bind((*outs, *(s.total for s in sums), *bind.vars[width:]), made)
+
+
+def _addition(var: f.Var, acc: f.Atom, one: _Sum, supply: f.Supply, there: bool) -> list[f.Bind]:
+    """Adds a sum to an accumulator, if its place is there."""
+    args, attrs = one.place
+    if there:
+        return [f.Bind((var,), f.Op("acc_index", (acc, one.total, *args), attrs))]
+    b, half = Builder(supply), len(args) // 2
+    tests = [b.op(name, pair) for length, at in zip(args[:half], args[half:], strict=True)
+             for name, pair in (("ge", (at, integer(0))), ("lt", (at, length)))]  # fmt: skip
+    with b.inside() as binds:
+        added = b.one(f.Op("acc_index", (acc, one.total, *args), attrs), var.ty, "c")
+    b.binds.append(f.Bind((var,), f.If(all_hold(b, tests), block_of(binds, (added,)), f.Block((), (acc,)))))
+    return list(block_of(b.binds, ()).binds)
 
 
 @record
@@ -129,6 +165,7 @@ class _Chain:
     branches: bool  # additions may leave branches
     edges: frozenset[tuple[str, bool]] = frozenset()  # conditions of a single step
     values: dict[Place, f.Atom] = field(default_factory=dict)
+    sure: set[Place] = field(default_factory=set)  # places to which every step adds
     binds: list[f.Bind] = field(default_factory=list)
     last: f.Atom = field(default_factory=lambda: f.Const(None, f.UNIT))
 
@@ -154,6 +191,7 @@ class _Chain:
             case f.Op(op, (first, value, *args), attrs, span) if OPS[op].accumulates and first == now != value:
                 if self.fixed(bind.rhs):
                     self.add((tuple(args), attrs), value)
+                    self.sure.add((tuple(args), attrs))
                 else:
                     self.binds.append(f.Bind(bind.vars, f.Op(op, (self.last, value, *args), attrs, span)))
                     self.last = bind.vars[0]
@@ -211,6 +249,7 @@ class _Chain:
             self.last = bind.vars[at]
         for place, value in zip(places, sums, strict=True):
             self.add(place, value)
+        self.sure |= set[Place].intersection(*[chain.sure for chain in chains])
         return bind.vars[at]
 
 

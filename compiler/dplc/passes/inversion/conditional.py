@@ -12,7 +12,7 @@ from __future__ import annotations
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.affine import ONE, Affine, combined
+from dplc.flat.affine import Affine
 from dplc.flat.walk import every, names, rhs_mentions
 from dplc.narrow import expect_type
 from dplc.passes.inversion.scattered import Unfit, is_in
@@ -110,12 +110,8 @@ class _Hoist:
 
     def is_there(self, op: f.Op) -> bool:
         """True if an array has a place whatever conditions say."""
-        rest, affine = op.args[2:], self.affine
-        for length, at in zip(rest[: len(rest) // 2], rest[len(rest) // 2 :], strict=True):
-            last = combined(affine.sum(length), combined(affine.sum(at), {ONE: 1}, 1), -1)
-            if not (affine.is_natural(affine.sum(at)) and affine.is_natural(last)):
-                return False
-        return True
+        rest = op.args[2:]
+        return self.affine.is_place(rest[: len(rest) // 2], rest[len(rest) // 2 :])
 
 
 def name_of(atom: f.Atom) -> str:

@@ -14,8 +14,9 @@ def with_nests(
     block: f.Block, affine: Affine, found: Callable[[f.Bind, f.Par | f.For], list[f.Bind] | None],
 ) -> f.Block:  # fmt: skip
     """The block with other bindings in place of loops, outermost first; `found` gives them, or None.  The numbers
-    before a loop are known to `affine` then.  What is not used and has no effect goes."""
-    binds: list[f.Bind] = []
+    before a loop are known to `affine` then; what those of a block tell is not known after it.  What is not used and
+    has no effect goes."""
+    binds, facts = list[f.Bind](), len(affine.facts)
     for bind in block.binds:
         if not bind.vars and droppable(bind.rhs):
             continue
@@ -26,6 +27,7 @@ def with_nests(
         if made is None:
             made = [with_inner(bind, lambda inner: with_nests(inner, affine, found))]
         binds += made
+    del affine.facts[facts:]
     return with_binds(block, binds)
 
 

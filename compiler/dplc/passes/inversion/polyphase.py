@@ -213,7 +213,7 @@ class _Writer(Copier):
             steps = 1 if window is None else known(self.sites.loops[window])
             most = max(most, (at.get(ONE, 0) + steps - 1) // stride)
             indices |= {str(term) for term in at if term not in (ONE, window)}
-            if len(indices) != 1 or at[next(iter(indices))] != stride:
+            if len(indices) != 1 or at.get(next(iter(indices))) != stride:  # or a place that no index tells
                 raise Unfit
         count = self.sites.loops[indices.pop()]
         if not self.sites.inside.isdisjoint(names((count,))):

@@ -75,11 +75,12 @@ class _Checks:
         if par.ordered or not reads:
             return None
         alike, par = self.alike(par)
-        counts = dict(self.affine.counts)
+        counts, before = dict(self.affine.counts), len(self.affine.facts)
         inside = {var.name for var in bound_inside(par)}
         ranges = _Ranges(self.affine, inside)
         fine = ranges.can_be_checked(par)
         self.affine.counts = counts
+        del self.affine.facts[before:]  # those are about numbers of the points
         if not fine:
             return None
         b, own, here = Builder(self.supply), par.space[0][0], set(map(id, par.body.binds))

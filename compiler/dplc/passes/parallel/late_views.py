@@ -19,6 +19,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of
 from dplc.flat.copy import Copier
+from dplc.flat.dims import Dims, dims_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every, mentions, names, with_binds, with_body, with_inner
 from dplc.narrow import expect_type
@@ -31,14 +32,14 @@ def late_views(fn: f.Fn, supply: f.Supply) -> f.Fn:
     """The function; one that has none of these is given back."""
     if not any(isinstance(bind.rhs, f.Op) and bind.rhs.op in VIEWS for bind in every(fn.body)):
         return fn
-    return with_body(fn, _Late(supply, Counter(mentions(fn.body))).block(fn.body))
+    return with_body(fn, _Late(supply, Counter(mentions(fn.body)), dims_of(fn.body)).block(fn.body))
 
 
 class _Late:
     """One function; `uses` tells how often each variable is mentioned in it."""
 
-    def __init__(self, supply: f.Supply, uses: Counter[str]) -> None:
-        self.supply, self.uses = supply, uses
+    def __init__(self, supply: f.Supply, uses: Counter[str], dims: Dims) -> None:
+        self.supply, self.uses, self.dims = supply, uses, dims
 
     def block(self, block: f.Block) -> f.Block:
         binds: list[f.Bind] = []
@@ -59,7 +60,8 @@ class _Late:
         return with_binds(block, binds)
 
     def seen(self, binds: list[f.Bind], par: f.Par) -> int | None:
-        """The number of the binding of the array whose elements a Par changes, if nothing else mentions it."""
+        """The number of the binding of the array whose elements a Par changes, all of them, if nothing else mentions
+        it."""
         match par:
             case f.Par(space, f.Block((read, *others), (made,)), (f.Out("keep", _, target),)) if others:
                 pass
@@ -70,7 +72,8 @@ class _Late:
             case f.Op("index", (f.Var(name) as array, *at)) if at == indices and target in (None, array):
                 own = self.uses[name] == (1 if target is None else 2) and all(map(is_arithmetic, others))
                 own = own and made.ty == read.vars[0].ty  # the view keeps its type
-                if own and set(names(indices)).isdisjoint(mentions(f.Block(tuple(others), par.body.results))):
+                whole = target or all(self.dims.of(array, k) == n for k, (_, n) in enumerate(space))
+                if own and whole and set(names(indices)).isdisjoint(mentions(f.Block(tuple(others), par.body.results))):
                     return place_of(binds, name)
             case _:
                 pass

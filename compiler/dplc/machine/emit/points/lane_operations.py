@@ -55,6 +55,11 @@ def is_read(rhs: f.Rhs) -> bool:
             return False
 
 
+def reads(branch: f.If) -> bool:
+    """True for a branch that reads a number of an array."""
+    return any(is_read(bind.rhs) for arm in (branch.then, branch.else_) for bind in every(arm))
+
+
 def is_plain(rhs: f.Rhs) -> bool:
     """True for arithmetic that there is for vectors; powers only where they are products."""
     match rhs:

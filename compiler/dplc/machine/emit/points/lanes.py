@@ -28,7 +28,7 @@ from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.module.layout import leaves, struct
 from dplc.machine.emit.points.lane_arms import Arms
 from dplc.machine.emit.points.lane_memory import splat
-from dplc.machine.emit.points.lane_operations import is_function, is_read, selects
+from dplc.machine.emit.points.lane_operations import is_function, is_read, reads, selects
 from dplc.machine.emit.points.lane_places import Place, Places
 from dplc.machine.emit.points.lane_reads import num
 from dplc.machine.emit.points.lane_sums import SumLoop
@@ -264,12 +264,15 @@ class Lanes(Arms):
         return True
 
     def of_edges(self, bind: f.Bind, rows: range) -> bool:
-        """Notes an index that is cut off, and reads what is alike in all lanes in an arm; False for other bindings."""
+        """Notes an index that is cut off, and reads what is alike in all lanes in an arm, and in branches there; False
+        for other bindings."""
         match bind.rhs:
             case f.Op() as op if bind.vars and bind.vars[0].name in self.how.cut:
                 self.places[bind.vars[0].name] = [self.place_of(bind, op, row) for row in rows]
             case f.Op("index") as op if self.under and not self.how.of_rhs(op) & BY_LANE and is_read(op):
                 self.define(bind.vars, [self.careful(bind, row) for row in rows])
+            case f.If() as branch if self.under and not self.how.of_rhs(branch) and reads(branch):
+                self.branch(bind.vars, branch, rows)
             case _:
                 return False
         return True
@@ -287,16 +290,16 @@ class Lanes(Arms):
                 self.under.pop()
         for var, yes, no in zip(variables, branch.then.results, branch.else_.results, strict=True):
             if wait:
-                self.parts[var.name] = [self.varied(yes, var, row) for row in rows]
+                self.define((var,), [self.varied(yes, var, row) for row in rows])
                 continue
             lanes = self.how.of(var) & BY_LANE
             t = vector_type(num(var.ty), self.width) if lanes else SCALARS[num(var.ty)]
             flag = vector_type("bool", self.width) if lanes else "i1"
-            self.parts[var.name] = [
+            self.define((var,), [
                 self.w.let(f"select {flag} {self.varied(branch.cond, var, row)}, "
                            f"{t} {self.varied(yes, var, row)}, {t} {self.varied(no, var, row)}")
                 for row in rows
-            ]  # fmt: skip
+            ])  # fmt: skip
 
     def vector(self, var: f.Var, op: f.Op, row: int) -> str:
         if is_function(op):

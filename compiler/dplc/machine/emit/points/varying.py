@@ -34,7 +34,7 @@ from dplc.machine.emit.points.lane_operations import (
     is_cell,
     is_function,
     is_plain,
-    is_read,
+    reads,
     selects,
 )
 from dplc.machine.emit.points.lane_places import is_cut
@@ -295,7 +295,7 @@ class _Finder:
         """True for a branch that can be a selection: both arms are done, and masks protect what they read."""
         if not selects(branch):
             return self.masks and arms_fit(branch) and self.arms(bind, branch)
-        if not self.masks and any(is_read(inner.rhs) for arm in (branch.then, branch.else_) for inner in every(arm)):
+        if not self.masks and reads(branch):
             return False
         whole = self.sound.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
         guards = whole is not None and branch.then == f.Block((), (whole,))
