@@ -39,6 +39,7 @@ import pytest
         ("Random.bernoulli (Random.key 1) 1.5 3", "1.5 is no probability"),
         ("Random.draw_binomial (Random.key 1) 3 (0.0 / 0.0)", "is no probability"),
         ("Random.draw_gamma (Random.key 1) (-1.0)", "the shape of a gamma distribution cannot be -1.0"),
+        ("Random.beta (Random.key 1) 0.5 (-0.5) 2", "the shapes of a beta distribution cannot be 0.5 and -0.5"),
         ("Random.draw_poisson (Random.key 1) (-1.0)", "-1.0 events cannot be expected"),
         ("Random.exponential (Random.key 1) 0.0 3", "the rate of an exponential distribution cannot be 0.0"),
         ("Dist.sample (Random.key 1) (Dist.Normal (0.0, -1.0))", "Dist.sample: there is no Normal (0.0, -1.0)"),
