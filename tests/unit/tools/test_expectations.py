@@ -153,6 +153,6 @@ def test_a_signal_ends_the_expectations_too(tmp_path: Path, cache: Path, number:
         assert run.stdin and run.stderr and begun.read_bytes() == b"x"
         run.send_signal(number)
         assert run.stderr.read() == (b"\ninterrupted\n" if number == signal.SIGINT else b"")
+        assert run.wait() == (130 if number == signal.SIGINT else -signal.SIGTERM)
         with pytest.raises(BrokenPipeError):  # no process has its other end, which the expectation's inherits
             os.write(run.stdin.fileno(), b"x")
-    assert run.returncode == (130 if number == signal.SIGINT else -signal.SIGTERM)
