@@ -17,6 +17,8 @@ import pytest
         ("List.zip [1;] [1; 2]", "List.zip"),
         ('List.assoc "x" [("y", 1);]', "List.assoc"),
         ('String.split "" "abc"', "String.split"),
+        ('String.repeat 4611686018427387904 "abcd"', "4611686018427387904 times 4 are too many elements"),
+        ("length (Array.repeat 4611686018427387904 [1, 2, 3, 4])", "4611686018427387904 times 4 are too many"),
         ('Data.read_text "no/such/file"', "no/such/file"),
         ('Data.read_csv "no/such/file"', "no/such/file"),
         (
