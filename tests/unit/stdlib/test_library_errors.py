@@ -17,6 +17,8 @@ import pytest
         ("List.zip [1;] [1; 2]", "List.zip"),
         ('List.assoc "x" [("y", 1);]', "List.assoc"),
         ('String.split "" "abc"', "String.split"),
+        ('String.repeat 4611686018427387904 "abcd"', "4611686018427387904 times 4 are too many elements"),
+        ("length (Array.repeat 4611686018427387904 [1, 2, 3, 4])", "4611686018427387904 times 4 are too many"),
         ('Data.read_text "no/such/file"', "no/such/file"),
         ('Data.read_csv "no/such/file"', "no/such/file"),
         (
@@ -39,6 +41,7 @@ import pytest
         ("Random.bernoulli (Random.key 1) 1.5 3", "1.5 is no probability"),
         ("Random.draw_binomial (Random.key 1) 3 (0.0 / 0.0)", "is no probability"),
         ("Random.draw_gamma (Random.key 1) (-1.0)", "the shape of a gamma distribution cannot be -1.0"),
+        ("Random.beta (Random.key 1) 0.5 (-0.5) 2", "the shapes of a beta distribution cannot be 0.5 and -0.5"),
         ("Random.draw_poisson (Random.key 1) (-1.0)", "-1.0 events cannot be expected"),
         ("Random.exponential (Random.key 1) 0.0 3", "the rate of an exponential distribution cannot be 0.0"),
         ("Dist.sample (Random.key 1) (Dist.Normal (0.0, -1.0))", "Dist.sample: there is no Normal (0.0, -1.0)"),

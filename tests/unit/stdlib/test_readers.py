@@ -209,7 +209,7 @@ REFUSALS = {
     'Data.numbers "c" table': "there is no column `c`; the table has a, b, a",
     'Data.numbers "a" table': "there are 2 columns `a`; List.nth takes one by its place",
     'Data.numbers "a" [("a;b", Data.Numbers [1.0]);]': "but one only, `a;b`: is the separator another?",
-    'Data.read_table "," "t.csv"': "not 't.csv'; it follows the path",
+    'Data.read_table "," "t.csv"': "not 't.csv'; it comes second",
     'Data.write_table "t.csv" "," [("a", Data.Numbers []); ("b", Data.Texts ["x"])]': "1 cell in the column `b`, but 0",
     'Data.write_image "t.jpg" [[[0.0]]]': "'t.jpg' ends neither in .png nor in .pgm or .ppm",
     "Plot.boxes [[1.0]; []]": "Plot.boxes: sample 2 has no finite number",

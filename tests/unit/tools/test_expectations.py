@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -135,3 +139,20 @@ def test_simplest(dpl, tmp_path: Path, generator: str, false: str, simplest: str
         assert sum(map(int, numbers)) == 12
     else:
         assert f"false for {simplest}, found" in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_expectations_too(tmp_path: Path, cache: Path, number: int) -> None:
+    """A terminal sends Ctrl-C to all processes, a time limit only to the first."""
+    program, begun = tmp_path / "it.dp", tmp_path / "begun"
+    never = f'(Data.write_text "{begun}" "x"; loop i = 1 while i > 0 do i + 1 - i % 2) = 0'
+    program.write_text(f'expect "never" = {never}\n', encoding="utf-8")
+    os.mkfifo(begun)
+    command = [sys.executable, "-m", "dplc.cli", "test", "--engine", "interp", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdin and run.stderr and begun.read_bytes() == b"x"
+        run.send_signal(number)
+        assert run.stderr.read() == (b"\ninterrupted\n" if number == signal.SIGINT else b"")
+        assert run.wait() == (130 if number == signal.SIGINT else -signal.SIGTERM)
+        with pytest.raises(BrokenPipeError):  # no process has its other end, which the expectation's inherits
+            os.write(run.stdin.fileno(), b"x")

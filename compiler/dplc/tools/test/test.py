@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -33,6 +32,7 @@ from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
 from dplc.tools.files import put
 from dplc.tools.report import colored
+from dplc.tools.test.processes import Processes
 
 
 @node
@@ -62,11 +62,15 @@ class Outcome:
 def test_paths(paths: Sequence[str], wanted: Wanted, junit: Path | None) -> int:
     """Run the tests.  Returns exit code 1 if one failed or none were found."""
     outcomes: list[Outcome] = []
-    with TemporaryDirectory(prefix="dpl-test-") as folder, ThreadPoolExecutor(wanted.jobs) as pool:
+    with (
+        TemporaryDirectory(prefix="dpl-test-") as folder,
+        ThreadPoolExecutor(wanted.jobs) as pool,
+        Processes() as processes,
+    ):
         for file in files_of(paths):
             found = list(of_page(file, wanted)) if file.suffix == SUFFIX else []
             if file.suffix != SUFFIX or 'expect "' in file.read_text("utf-8", errors="replace"):
-                found += of_file(file, wanted, Path(folder), pool)
+                found += of_file(file, wanted, Path(folder), pool, processes)
             tell(found)
             outcomes += found
     if junit:
@@ -105,7 +109,9 @@ def of_page(file: Path, wanted: Wanted) -> Iterator[Outcome]:
             yield Outcome(file, name, one.line, one.seconds, one.why)
 
 
-def of_file(file: Path, wanted: Wanted, folder: Path, pool: ThreadPoolExecutor) -> Iterator[Outcome]:
+def of_file(
+    file: Path, wanted: Wanted, folder: Path, pool: ThreadPoolExecutor, processes: Processes
+) -> Iterator[Outcome]:
     try:
         cases, ready = on_large_stack(lambda: prepare(file, wanted))
     except DplError as failure:
@@ -118,7 +124,7 @@ def of_file(file: Path, wanted: Wanted, folder: Path, pool: ThreadPoolExecutor) 
         number, name, line = case
         begin = time.perf_counter()
         command = [sys.executable, "-m", "dplc.tools.test.expectation", str(place)]
-        done = subprocess.run(command, capture_output=True, env=environment(number, wanted.seed), check=False)
+        done = processes.run(command, environment(number, wanted.seed))
         why = done.stderr.decode("utf-8", "replace").strip()
         if done.returncode and not why:
             why = f"killed by signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
