@@ -90,8 +90,19 @@ class Arms(Reads):
         return self.w.choose(asked, types, some, lambda: ["zeroinitializer" for _ in types])
 
     def must_ask(self, arm: f.Block) -> bool:
-        """True for an arm that is much work, or reads a place that is no lane's own."""
+        """True for an arm that is much work, or touches a place that is no lane's own."""
         inside = every(arm)
-        here = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in ("index", "acc_index")
-                   and not any(self.varies(i, BY_LANE) for i in bind.rhs.args[1:]) for bind in inside)  # fmt: skip
+        here = any(isinstance(bind.rhs, f.Op) and self.is_common(bind.rhs) for bind in inside)
         return here or len(inside) > LITTLE or has_functions(inside)
+
+    def is_common(self, op: f.Op) -> bool:
+        """True for what touches a place that is no lane's own.  An addition at places that are cut off touches the
+        first one, too (`add_each`)."""
+        match op:
+            case f.Op("index", (_, *at)):
+                return not any(self.varies(i, BY_LANE) for i in at)
+            case f.Op("acc_index", (_, _, *at)):
+                cut = any(isinstance(i, f.Var) and i.name in self.how.cut for i in at)
+                return cut or not any(self.varies(i, BY_LANE) for i in at)
+            case _:
+                return False
