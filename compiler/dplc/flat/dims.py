@@ -62,7 +62,7 @@ class Dims:
         return numbers if numbers and len(numbers) == len(known) else None
 
     def block(self, block: f.Block) -> None:
-        for bind in block.binds:
+        for bind in telling(block):
             rhs = bind.rhs
             if isinstance(rhs, f.Op):
                 for var in bind.vars:
@@ -258,6 +258,26 @@ class Dims:
 def dims_of(body: f.Block) -> Dims:
     """The dimensions of the arrays of a function with this body."""
     return Dims(body)
+
+
+@remembered
+def telling(block: f.Block) -> list[f.Bind]:
+    """The bindings of a block that tell of dimensions.  Most work on numbers; `Dims` sees a block again and again."""
+    return [bind for bind in block.binds if tells(bind)]
+
+
+def tells(bind: f.Bind) -> bool:
+    rhs = bind.rhs
+    if isinstance(rhs, f.Ad) or any(holds_arrays(var.ty) for var in bind.vars):
+        return True
+    if isinstance(rhs, f.Op):
+        return rhs.op == "dim"
+    return any(holds_arrays(var.ty) for var in binders(rhs)) or any(map(telling, blocks(rhs)))
+
+
+def holds_arrays(ty: f.Type) -> bool:
+    """True if a value is an array, or a tuple that holds one."""
+    return isinstance(ty, f.Arr) or (isinstance(ty, f.Tup) and any(map(holds_arrays, ty.items)))
 
 
 def fails(arm: f.Block) -> bool:

@@ -18,7 +18,7 @@ from dpl.node import field, node
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees
-from dplc.flat.dims import ANY, Dims, Fields, Known, dims_of, parts, path
+from dplc.flat.dims import ANY, Dims, Fields, Known, dims_of, holds_arrays, parts, path
 from dplc.flat.remembered import remembered_given
 from dplc.flat.walk import every
 from dplc.graph import components
@@ -55,7 +55,7 @@ def known_sizes(program: f.Program, fields: Fields | None = None) -> KnownSizes:
     fields = fields or {}
     calls = {name: list(sites(fn)) for name, fn in program.fns.items()}
     order = [name for group in components(calls, lambda name: [callee for callee, _ in calls[name]]) for name in group]
-    gives = [name for name in order if any(True for _ in arrays(program.fns[name].results))]
+    gives = [name for name in order if any(map(holds_arrays, program.fns[name].results))]
     results = {name: of_any_length(program.fns[name].results) for name in gives}
     while True:
         parameters = of_parameters(program, calls, order[::-1], KnownSizes({}, results, fields))
@@ -102,7 +102,7 @@ def of_parameters(
     for name in {*program.roots, *used_by_rules(program)} & program.fns.keys():
         paths = [path for p in program.fns[name].params for path in parts(p.name, p.ty)]
         given[name] = {(at, k): None for at, rank in paths for k in range(rank)}
-    todo = {name for name in order if any(holds_arrays(args) for _, args in calls[name])}
+    todo = {name for name in order if any(has_arrays(args) for _, args in calls[name])}
     while todo:
         again = set[str]()
         for name in [name for name in order if name in todo]:
@@ -110,12 +110,12 @@ def of_parameters(
             for callee, args in calls[name]:
                 if joined(given[callee], program.fns[callee], args, dims, name == callee):
                     again.add(callee)
-        todo = {name for name in again if any(holds_arrays(args) for _, args in calls[name])}
+        todo = {name for name in again if any(has_arrays(args) for _, args in calls[name])}
     return {name: numbers(lengths) for name, lengths in given.items()}
 
 
-def holds_arrays(args: Sequence[f.Atom]) -> bool:
-    return any(True for _ in arrays([a.ty for a in args]))
+def has_arrays(args: Sequence[f.Atom]) -> bool:
+    return any(holds_arrays(a.ty) for a in args)
 
 
 def sites(fn: f.Fn) -> Iterator[Site]:
