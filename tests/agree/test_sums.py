@@ -18,11 +18,15 @@ let show n =
 let m : float[34, 33] = reshape (a 3 1122)
 let w = a 4 33
 let big : float[1030, 2] = reshape (a 5 2060)
+let few : float[16] = reshape (a 6 16)
+let halves =
+  loop (x, s) = (few, -0.0) for k < 3 do (x * 0.7 + few * float k, s + dot x few + sum (x * few) + sum (0.0 * x))
 let sizes = [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 1024, 1025, 2049]
 do loop u = () for i < length sizes do show sizes[i]
 do print (sum (sum m), sum (sum (m * w)), sum (sum (exp (m * w))))
 do print (sum (m * w))
 do print (sum (transpose m))
+do print (halves, sum (-0.0 * few * few))
 do print (sum big, sum (big * [1.0, 2.0]), sum (sum big))
 """
 

@@ -26,6 +26,7 @@ from dplc.ad.derivatives import Derivatives
 from dplc.ad.reverse import residuals
 from dplc.ad.reverse.aliases import Aliases
 from dplc.ad.reverse.cotangents import Scope
+from dplc.ad.reverse.final_elements import Final, final_elements
 from dplc.ad.reverse.store_on_kill import Overwritten, store_on_kill
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, by_sign, either, sent
 from dplc.flat import term as f
@@ -141,6 +142,7 @@ class Reverse:
         self.sources: dict[Node, Node | None] = {}  # leaf of a tuple -> the same leaf of an item
         self.views: dict[str, f.Op] = {}  # rows, slices and tuples in arrays that were only read since
         self.overwritten = Overwritten()
+        self.final = Final()
 
     def function(self, fn: f.Fn, fwd: str, bwd: str, box: str) -> tuple[f.Fn, f.Fn, list[Zeros]]:
         """f.fwd, f.bwd, and the zeros of the accumulators that f.bwd returns.  The residual is a tuple.  It is of the
@@ -155,6 +157,7 @@ class Reverse:
         self.aliases = Aliases(fn, self.root)
         if self.restores:
             self.overwritten = store_on_kill(fn, self.d.supply, self.is_active, self.root)
+        self.final = final_elements(fn, self.sizes)
         tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, int_(1))
         scope = self.scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
         params = [node for p in fn.params for node in self.nodes(p) if node is not None]
@@ -216,9 +219,17 @@ class Reverse:
         """Like `choose`, to ask what would be kept."""
         price, reading = (lambda bind: self.price(tape, bind)), (lambda var: self.reading(tape, var))
         given = {*given, *self.overwritten.names}
-        kept, binds = residuals.choose(block, tape.names, given, tape.forward(), price, reading, there or {})
+        forward = [self.final.read_last(bind, lambda array: self.is_final(array, tape)) for bind in tape.forward()]
+        kept, binds = residuals.choose(block, tape.names, given, forward, price, reading, there or {})
         names = {var.name for var in kept}
         return kept, [repeats.again(bind, self.d.supply, names) for bind in binds]
+
+    def is_final(self, array: f.Var, tape: Tape) -> bool:
+        """True if an array is there as its loop leaves it: outside of a tape in that loop, and not put back."""
+        home, outer = self.home[array.name], tape.around
+        while outer is not None and outer is not home:
+            outer = outer.around
+        return outer is home and array.name not in self.overwritten.names
 
     # ---- what it costs to compute something again ----------------------------------------------------------------
 
@@ -244,6 +255,8 @@ class Reverse:
         home = self.home.get(var.name)
         if var.name in self.overwritten.names:
             return repeats.READ if self.repeats(tape, home) else None
+        if var.name in self.final.arrays() and home is not None:
+            return 0 if home.runs is Runs.ONCE and self.root else repeats.READ
         if home is None or (var.ty in self.d.updated and not self.aliases.only_read(var)):
             return None
         made = self.makers.get(var.name)

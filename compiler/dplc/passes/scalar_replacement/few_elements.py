@@ -22,7 +22,7 @@ from dplc.flat.types import elem_of
 
 Shape = tuple[int, ...]
 FEW = 16  # elements of an array that is split
-IN_ORDER = 15  # so many elements are added in sequence; sums of more have another order (`machine/runtime/kernels.py`)
+IN_ORDER = 15  # so many elements are added in sequence; a vector of more is added by lanes (`dpl/prims/sums.py`)
 
 
 @node
@@ -79,6 +79,15 @@ class Writer:
             total = self.op("add", total, item, span=span)
         return total
 
+    def vector_total(self, items: Sequence[f.Atom], span: f.Span) -> f.Atom:
+        """The sum of a vector: in order, or of `FEW` elements by halves, which is the order of lanes."""
+        if len(items) == FEW:
+            while len(items) > 1:
+                half = len(items) // 2
+                pairs = zip(items[:half], items[half:], strict=True)
+                items = [self.op("add", x, y, span=span) for x, y in pairs]
+        return self.total(items, span)
+
     def product(self, a: Few, b: Few, ta: bool, tb: bool, span: f.Span) -> Few:
         """A product of matrices."""
         (m, depth), n = a.shape[:: -1 if ta else 1], b.shape[0 if tb else 1]
@@ -113,6 +122,8 @@ def sum_down(w: Writer, op: f.Op, args: Sequence[Piece]) -> Piece | None:
     rank = op.attr("rank") if op.op == "sum_to" else len(a.shape) - 1
     shape = a.shape[len(a.shape) - rank :]
     size = prod(shape)
+    if len(a.shape) == 1 and a.items:
+        return w.vector_total(a.items, op.span)
     if not a.items or len(a.items) // size > IN_ORDER:
         return None
     totals = [w.total(a.items[i::size], op.span) for i in range(size)]
@@ -122,9 +133,9 @@ def sum_down(w: Writer, op: f.Op, args: Sequence[Piece]) -> Piece | None:
 def dot(w: Writer, op: f.Op, args: Sequence[Piece]) -> Piece | None:
     a, b = args
     assert isinstance(a, Few) and isinstance(b, Few)
-    if a.shape != b.shape or not a.items or len(a.items) > IN_ORDER or op.attr("masked") is not None:
+    if a.shape != b.shape or not a.items or op.attr("masked") is not None:
         return None
-    return w.total([w.op("mul", x, y, span=op.span) for x, y in zip(a.items, b.items, strict=True)], op.span)
+    return w.vector_total([w.op("mul", x, y, span=op.span) for x, y in zip(a.items, b.items, strict=True)], op.span)
 
 
 def matmul(w: Writer, op: f.Op, args: Sequence[Piece]) -> Piece | None:

@@ -24,6 +24,7 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.dims import Dims
 from dplc.flat.known_sizes import KnownSizes, known_sizes
+from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
 from dplc.flat.walk import (
     atoms,
@@ -165,7 +166,7 @@ class Wants:
     looped: set[str] = field(default_factory=set)  # made by loops, and used once
     uses: Counter[str] = field(default_factory=Counter)
     joined: list[Joined] = field(default_factory=list)
-    views: list[tuple[f.Op, f.Var]] = field(default_factory=list)  # reshapes, which want no elements by themselves
+    waiting: list[tuple[f.Op, f.Var]] = field(default_factory=list)  # they want no elements by themselves
 
     def shape(self, atom: f.Atom) -> Shape | None:
         return shape_of(self.dims, atom)
@@ -183,24 +184,25 @@ class Wants:
         self.uses.update(mentions(fn.body))
         self.block(fn.body, inner=not self.is_main and not self.aside(fn.body, self.dims))
         self.whole.update(names(fn.body.results))
-        waiting, views = self.joined, self.views
+        joined, waiting = self.joined, self.waiting
         while True:
-            later = [join for join in waiting if not self.splits(join)]
-            unread = [(op, var) for op, var in views if not self.opens(op, var)]
-            if len(later) == len(waiting) and len(unread) == len(views):
+            later = [join for join in joined if not self.splits(join)]
+            unread = [(op, var) for op, var in waiting if not self.opens(op, var)]
+            if len(later) == len(joined) and len(unread) == len(waiting):
                 break
-            waiting, views = later, unread
-        for join in waiting:
+            joined, waiting = later, unread
+        for join in joined:
             self.whole.update(names(join.sources))
-        for op, _ in views:
+        for op, _ in waiting:
             self.whole.update(names(op.args))
 
-    def opens(self, op: f.Op, view: f.Var) -> bool:
-        """Opens an array that has other dimensions in a view, if elements of the view are wanted."""
-        if view.name not in self.opened:
+    def opens(self, op: f.Op, made: f.Var) -> bool:
+        """Opens the operands of an operation if elements of the result are wanted: a view, or one that would be made
+        in memory for this only."""
+        if made.name not in self.opened or (op.op != "reshape" and made.name in self.whole):
             return False
         self.applied.add(id(op))
-        self.opened.update(names(op.args[:1]))
+        self.opened.update(names(array_operands(op)))
         return True
 
     def splits(self, join: Joined) -> bool:
@@ -258,13 +260,13 @@ class Wants:
 
     def op(self, op: f.Op, made: tuple[f.Var, ...], inner: bool) -> None:
         if inner and self.applies(op, made):
-            if op.op == "reshape":
-                self.views.append((op, made[0]))
-                self.free.add(made[0].name)
+            if op.op == "reshape" or self.in_memory(op):
+                self.waiting.append((op, made[0]))
+                self.free.update(names(made if op.op == "reshape" else ()))
                 return
             self.applied.add(id(op))
             self.free.update(var.name for var in made)
-            self.opened.update(names(a for a in op.args if isinstance(a.ty, f.Arr)))
+            self.opened.update(names(array_operands(op)))
             return
         if self.nested and op.op == "matmul" and self.factor(op, made[0]):
             self.applied.add(id(op))
@@ -295,16 +297,26 @@ class Wants:
         """True if an operation works on the elements of its operands."""
         if op.op not in EXPANSIONS or (isinstance(made[0].ty, f.Arr) and self.shape(made[0]) is None):
             return False
-        args = [a for a in op.args if isinstance(a.ty, f.Arr)]
+        args = array_operands(op)
         if not (args or op.op in ("array", "fill")) or not all(map(self.shape, args)):
             return False
         if op.op == "sum" and not self.looped.isdisjoint(names(args)):
             return False  # the loop adds up what it computes
-        if args and self.free.isdisjoint(names(args)):  # all are in memory
-            if op.op == "index" or (op.op != "slice" and any(prod(self.shape(a) or ()) > FEWER for a in args)):
-                return False
+        if self.in_memory(op) and not (OPS[op.op].elementwise and OPS[op.op].cheap):
+            return False
         trial = Writer(f.Supply(), [])
         return EXPANSIONS[op.op](trial, op, [blank_of(self.shape(a), a) for a in op.args]) is not None
+
+    def in_memory(self, op: f.Op) -> bool:
+        """True if all operands are in memory, and are read there as they are."""
+        args = array_operands(op)
+        if not args or not self.free.isdisjoint(names(args)):
+            return False
+        return op.op == "index" or (op.op != "slice" and any(prod(self.shape(a) or ()) > FEWER for a in args))
+
+
+def array_operands(op: f.Op) -> list[f.Atom]:
+    return [a for a in op.args if isinstance(a.ty, f.Arr)]
 
 
 def handed_on(block: f.Block) -> Iterator[str]:
