@@ -172,6 +172,8 @@ class Dims:
                 match bind.rhs:
                     case f.Build(_, count, _) if k == 0:
                         self.set(var.name, k, count)
+                    case f.Par(space, _, outs) if outs[i].order:
+                        self.set(var.name, k, outs[i].ordered([*[n for _, n in space], *outs[i].inner])[k])
                     case f.Par(space, _, outs) if outs[i].kind == "keep" and k < len(space):
                         self.set(var.name, k, space[k][1])
                     case f.Par(space, _, outs) if outs[i].kind == "fold" and rank_of(var.ty) == outs[i].rank:

@@ -156,7 +156,7 @@ class Machine:
         if isinstance(var.ty, f.Arr) and var.ty.rank > len(counts):
             inner = tuple(value(n, env) for n in out.inner)
             rows = stack(values, f.Arr(var.ty.elem, var.ty.rank - len(counts) + 1), inner)
-            return Array((*counts, *rows.shape[1:]), rows.items)
+            return in_order(Array((*counts, *rows.shape[1:]), rows.items), out)
         return Array(counts, values)
 
     def map(self, map_: f.Map, env: Env) -> tuple:
@@ -164,6 +164,15 @@ class Machine:
             return self.block(map_.body, env | {p.name: s for p, s in zip(map_.params, scalars, strict=True)})
 
         return fused(body, [value(a, env) for a in map_.inputs], map_.ranks)
+
+
+def in_order(array: Array, out: f.Out) -> Array:
+    """The array with its dimensions in the order that is told."""
+    if not out.order:
+        return array
+    places = {tuple(out.ordered(at)): x
+              for at, x in zip(itertools.product(*map(range, array.shape)), array.items, strict=True)}  # fmt: skip
+    return Array(tuple(out.ordered(array.shape)), [places[at] for at in sorted(places)])
 
 
 def fused(body: Callable[..., tuple], inputs: list, ranks: tuple[int, ...]) -> tuple:

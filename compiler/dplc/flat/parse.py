@@ -402,8 +402,12 @@ class _Fn:
             line.expect(")")
             return f.Out("add", target=target, acc=self.declare(name, ty), inner=sizes)
         line.expect("keep")
-        sizes = self.sizes(line)
-        return f.Out("keep", target=self.atom(line) if line.accept("in") else None, inner=sizes)
+        sizes, order = self.sizes(line), list[int]()
+        if line.accept("order"):
+            line.expect("(")
+            while not line.accept(")"):
+                order.append(line.number())
+        return f.Out("keep", target=self.atom(line) if line.accept("in") else None, inner=sizes, order=tuple(order))
 
     def sizes(self, line: Line) -> tuple[f.Atom, ...]:
         return tuple(self.parenthesised(line, separator="")) if line.accept("of") else ()

@@ -160,7 +160,8 @@ def out(out: f.Out) -> str:
         case f.Out("done"):
             return "done" + " kept" * out.kept + " team" * out.team
         case _:
-            return "keep" + sizes + (f" in {atom(out.target)}" if out.target is not None else "")
+            order = f" order ({' '.join(map(str, out.order))})" if out.order else ""
+            return "keep" + sizes + order + (f" in {atom(out.target)}" if out.target is not None else "")
 
 
 def rhs_head(rhs: f.Rhs) -> str:  # noqa: C901 -- one case per form

@@ -16,10 +16,13 @@ may be *null*, meaning zero of any shape; only operations whose documentation sa
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, TypeVar
 
 from dpl.node import field, node, record
 from dpl.source import NOWHERE, Span
+
+T = TypeVar("T")
 
 # ---- types ------------------------------------------------------------------------------------------------------
 
@@ -257,7 +260,8 @@ class Out:
 
     keep    an array of all values: the dimensions of the space, then those of the value.  If there are no points, the
             dimensions of a value are `inner`.  `target` is an array of this shape that may be overwritten: the body
-            only reads its element at the own point.
+            only reads its element at the own point.  With `order`, dimension d of the array is number
+            order[d] of these: points keep numbers that do not lie side by side.
     fold    the sum of the values over the leading dimensions, until `rank` are left; 0 < rank < r means sums of rows.
             A sum that is `kept` is an array of one element, which may stay on a device
     add     `target` (null: zeros) with what the points add to it.  In the body it is called `acc`, and all that happens
@@ -276,6 +280,13 @@ class Out:
     inner: tuple[Atom, ...] = ()
     kept: bool = False
     team: bool = False
+    order: tuple[int, ...] = ()
+
+    def ordered(self, dims: Sequence[T]) -> list[T]:
+        """What there is for each dimension of the space, and then of the value, in the order of the array's.
+        Those of Pars around come first."""
+        around = len(dims) - len(self.order)
+        return [*dims[:around], *[dims[around + k] for k in self.order]]
 
 
 @node

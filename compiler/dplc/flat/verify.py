@@ -269,6 +269,8 @@ class _Fn:
             case "keep":
                 made = of_rank(value, dimensions)
                 self.expect(not out.inner or len(out.inner) == rank_of(value), "not one size for each dimension")
+                self.expect(sorted(out.order) in ([], [*range(rank_of(made))]), "no order of dimensions")
+                self.expect(not out.order or (bool(out.inner) and out.target is None), "an order of what is not new")
             case "fold":
                 self.expect(isinstance(value, f.Num) and out.rank < dimensions, "no sum of numbers")
                 made = of_rank(value, 1 if out.kept else out.rank)

@@ -203,7 +203,7 @@ def _par(par: f.Par, atom: Atoms, block: Blocks, binder: Binders) -> f.Par:
     def out(one: f.Out) -> f.Out:
         target = None if one.target is None else atom(one.target)
         acc = None if one.acc is None else binder(one.acc)
-        return remade(one, one.kind, one.rank, target, acc, changed(one.inner, atom))
+        return remade(one, one.kind, one.rank, target, acc, changed(one.inner, atom), one.kept, one.team, one.order)
 
     space, outs = changed(par.space, dimension), changed(par.outs, out)
     return remade(par, space, block(par.body), outs, par.span, par.ordered)

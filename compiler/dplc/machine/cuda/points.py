@@ -14,7 +14,7 @@ from dplc.machine.cuda.device import DeviceFunction
 from dplc.machine.cuda.sums import SharedSums
 from dplc.machine.emit.bodies import arrays, inplace
 from dplc.machine.emit.module.layout import ARRAY_HEADER, leaves, struct
-from dplc.machine.emit.points.rows import as_array, in_pieces
+from dplc.machine.emit.points.rows import addresses, as_array, in_pieces
 from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
@@ -151,10 +151,11 @@ class Points:
                 continue
             dims, size = self.sizes[k][inside:], struct(made.elem).size
             if k in self.pieces:
-                items = self.pieces[k].items
-                start = w.element(self.places[k], point, size * len(items))
-                for i, atom in enumerate(items):
-                    self.e.put(made.elem, self.e.value(atom), w.at(start, i * size))
+                space = [index for level in self.kernel.levels for index, _ in level.par.space]
+                row = self.pieces[k]
+                places = addresses(self.e, made.out, row, self.places[k], point, space, self.counts)
+                for at, atom in zip(places, row.items, strict=True):
+                    self.e.put(made.elem, self.e.value(atom), at)
                 continue
             row = as_array(made.value, self.e.value(made.value))
             start = w.at(self.places[k], w.mul(point, w.scale(w.product(dims), size)))

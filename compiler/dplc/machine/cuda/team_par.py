@@ -60,7 +60,7 @@ class TeamPar:
         match made.out.kind:
             case "keep":
                 dims = [*self.counts, *size]
-                return self.over(target, dims) if target is not None else arrays.new_checked(e, made.elem, dims)
+                return self.over(target, dims) if target else arrays.new_checked(e, made.elem, made.out.ordered(dims))
             case "add":
                 assert target is not None
                 return self.added_to(target, size)

@@ -30,7 +30,7 @@ from dplc.machine.emit.points.destinations import rows_there
 from dplc.machine.emit.points.lanes import Lanes, lanes_of
 from dplc.machine.emit.points.marks import marked, masks
 from dplc.machine.emit.points.own_places import adds_apart
-from dplc.machine.emit.points.rows import Row, Rows, in_pieces, shape_of
+from dplc.machine.emit.points.rows import Row, Rows, addresses, in_pieces, shape_of
 from dplc.machine.emit.points.straight import straight
 from dplc.machine.emit.points.strips import Strips, in_parts
 from dplc.machine.emit.points.sums import BlockSums, RowSums, Steps, few
@@ -427,10 +427,10 @@ class _Nest:
             e.define((var,), e.value(atom))
         e.wide = False
         for k, array in self.kept.items():
-            items = self.pieces[k].items
-            start = w.element(array.data, number, array.size * len(items))
-            for i, atom in enumerate(items):
-                e.put(array.elem, e.value(atom), w.at(start, i * array.size), own)
+            row, out = self.pieces[k], self.values[k][0]
+            places = addresses(e, out, row, array.data, number, [index for index, _ in self.space], self.counts)
+            for at, atom in zip(places, row.items, strict=True):
+                e.put(array.elem, e.value(atom), at, own)
         adds_first = self.strips and not self.strips.parts.adds
         in_first = {k for k, (out, _) in enumerate(self.values) if adds_first and out.acc}
         in_place = {*self.kept, *self.rooms, *in_first}

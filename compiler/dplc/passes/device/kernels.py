@@ -193,6 +193,8 @@ class Devices:
             found = self.target(out, lengths)
             own_ = own_places(par, out, value)
             return Made(out, value, (), found, own_) if found else "the lengths of what it adds to are not known before"
+        if out.order and inner:
+            return "its inner points keep numbers that do not lie side by side"
         row: list[Dim] = list(inner)
         for k in range(rank_of(value.ty)):
             dim = lengths.of(value, k)

@@ -20,6 +20,8 @@ What is added where an index has one value, as at the edge of a grid, is left to
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import product
+from math import prod
 
 from dpl.node import replace
 
@@ -153,65 +155,76 @@ class _Stencil(Additions):
         b, space = self.b, tuple([(self.b.var("place", f.I64), length) for length in first.dims])
         for place, length in space:
             self.affine.loop(place, length)
-        if self.phases(first) and len(space) > 1:
-            return self.rows(sites, space, target)
+        if (phases := self.phases(first)) and len(phases) < len(space):
+            return self.rows(sites, space, phases, target)
         places = [place for place, _ in space]
         with b.inside() as binds:
             total: f.Atom = f.Const(0.0, first.value.ty)
             if target is not None:
                 total = b.op("index", (target, *places), unchecked=True)
-            total = self.total(total, sites, places)
+            total = self.total(total, sites, places, of_phases(first))
         return f.Par(space, block_of(binds, (total,)), (f.Out("keep", target=target),))
 
-    def phases(self, site: Site) -> int:
-        """How many places there are in the last dimension, if all of them are those of phases (`polyphase.py`)."""
-        ((index, length),) = zip(site.solved[-1:], site.dims[-1:], strict=True)
-        number = length.value if isinstance(length, f.Const) else 0
-        return number if isinstance(number, int) and number <= PHASES and is_phase(site, index) else 0
+    def phases(self, site: Site) -> dict[int, int]:
+        """The dimensions of phases (`polyphase.py`) that a point can keep, with how many there are."""
+        found: dict[int, int] = {}
+        for k in reversed(of_phases(site)):
+            number = length.value if isinstance(length := site.dims[k], f.Const) else None
+            if isinstance(number, int) and 0 < number * prod(found.values()) <= PHASES:
+                found = {k: number, **found}
+        return found
 
-    def rows(self, sites: list[Site], space: Space, target: f.Var | None) -> f.Par:
-        """The sums at all phases of a place are kept by one point."""
-        places, numbers = [place for place, _ in space], []
+    def rows(self, sites: list[Site], space: Space, phases: dict[int, int], target: f.Var | None) -> f.Par:
+        """The sums at these phases of a place are kept by one point."""
+        places, names = [place for place, _ in space], [sites[0].solved[k] for k in phases]
+        asked = [k for k in of_phases(sites[0]) if k not in phases]
         start: f.Atom = f.Const(0.0, sites[0].value.ty)
         with self.b.inside() as binds:
-            for phase in range(self.phases(sites[0])):
-                mine = [site for site in sites if site.offsets[site.solved[-1]] == phase]
+            numbers = list[f.Atom]()
+            for phase in product(*map(range, phases.values())):
+                mine = [site for site in sites if [site.offsets[name] for name in names] == [*phase]]
                 if target is not None:
-                    start = self.b.op("index", (target, *places[:-1], integer(phase)), unchecked=True)
-                numbers.append(self.total(start, mine, places[:-1]))
-            row = self.b.op("array", numbers)
-        return f.Par(space[:-1], block_of(binds, (row,)), (f.Out("keep", inner=(space[-1][1],)),))
+                    at = dict(zip(phases, map(integer, phase), strict=True))
+                    here = [at.get(k, place) for k, place in enumerate(places)]
+                    start = self.b.op("index", (target, *here), unchecked=True)
+                numbers.append(self.total(start, mine, places, asked))
+            for n in reversed(phases.values()):
+                numbers = [self.b.op("array", numbers[i : i + n]) for i in range(0, len(numbers), n)]
+        others = [k for k in range(len(space)) if k not in phases]
+        order = [[*others, *phases].index(k) for k in range(len(space))]
+        own, sizes = tuple([space[k] for k in others]), tuple([space[k][1] for k in phases])
+        out = f.Out("keep", inner=sizes, order=tuple(order) if order != sorted(order) else ())
+        return f.Par(own, block_of(binds, numbers), (out,))
 
-    def total(self, total: f.Atom, sites: list[Site], places: list[f.Var], k: int = 0) -> f.Atom:
-        """A number with what points add to a place.  In dimensions of phases, from number k on, the place tells which
-        of the sites these are."""
+    def total(self, total: f.Atom, sites: list[Site], places: list[f.Var], asked: list[int]) -> f.Atom:
+        """A number with what points add to a place, which is asked which of the sites these are: by its phases, in
+        these dimensions."""
         b = self.b
-        k = next((at for at in range(k, len(places)) if sites and is_phase(sites[0], sites[0].solved[at])), len(places))
-        if k == len(places):
+        if not asked or not sites:
             for site in sites:
                 total = b.op("acc_add", (total, self.point(site, places)))
             return total
-        groups: dict[int, list[Site]] = {}
+        k, groups = asked[0], dict[int, list[Site]]()
         for site in sites:
             groups.setdefault(site.offsets[site.solved[k]], []).append(site)
         every = sites[0].dims[k] == integer(len(groups))
-        return self.of_phase(total, list(groups.items()), every, places, k)
+        return self.of_phase(total, list(groups.items()), every, places, asked)
 
     def of_phase(
-        self, total: f.Atom, groups: list[tuple[int, list[Site]]], every: bool, places: list[f.Var], k: int
+        self, total: f.Atom, groups: list[tuple[int, list[Site]]], every: bool, places: list[f.Var], asked: list[int]
     ) -> f.Atom:  # fmt: skip
-        """The same, where number k of the places is asked for; `every` if one of these phases is that of the place."""
+        """The same, where the first dimension is asked for; `every` if one of these phases is that of the place."""
         if not groups:
             return total
         b, ((phase, mine), *others) = self.b, groups
         with b.inside() as here:
-            its = self.total(total, mine, places, k + 1)
+            its = self.total(total, mine, places, asked[1:])
         if every and not others:
             b.binds += here
             return its
         with b.inside() as rest:
-            other = self.of_phase(total, others, every, places, k)
-        cond = b.op("eq", (places[k], integer(phase)))
+            other = self.of_phase(total, others, every, places, asked)
+        cond = b.op("eq", (places[asked[0]], integer(phase)))
         return b.one(f.If(cond, block_of(here, (its,)), block_of(rest, (other,))), total.ty, "sum")
 
     def point(self, site: Site, places: list[f.Var]) -> f.Atom:
@@ -303,6 +316,11 @@ class _Stencil(Additions):
         if not all(is_cheap(bind, False) for binds in conditions for bind in binds):
             raise Unfit
         return len(self.code_of(site.value)) + sum(map(len, conditions))
+
+
+def of_phases(site: Site) -> list[int]:
+    """The dimensions of phases (`polyphase.py`)."""
+    return [k for k, index in enumerate(site.solved) if is_phase(site, index)]
 
 
 def is_phase(site: Site, index: str) -> bool:

@@ -41,6 +41,7 @@ from dplc.narrow import expect_type
 from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
+from dplc.passes.parallel.flat_nests import flat_nest
 from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.parallel.late_views import late_views
 from dplc.passes.simplify.dead_code import drop_unused, with_compared
@@ -316,6 +317,9 @@ class Joiner:
             earlier = done[at]
             if not isinstance(earlier.rhs, f.Par):
                 continue
+            if len(earlier.rhs.space) < len(par.space):
+                earlier = with_rhs(earlier, flat_nest(earlier.rhs))
+                assert isinstance(earlier.rhs, f.Par)
             if not any(var.name in reads for var in earlier.vars) and not self.alike(earlier.rhs, par):
                 continue
             if not self.fits(earlier, earlier.rhs, par, reads):

@@ -94,31 +94,35 @@ class _Late:
 
     def pieces(self, par: f.Par, k: int) -> tuple[f.Atom, ...]:
         """The numbers that a point keeps."""
-        result = par.body.results[k]
-        if isinstance(result.ty, f.Num):
-            return (result,)
-        last = par.body.binds[-1]
-        array = last.rhs if result in last.vars and isinstance(last.rhs, f.Op) and last.rhs.op == "array" else None
-        numbers = () if array is None else array.args
+        literals, numbers = literals_in(par.body), (par.body.results[k],)
+        while isinstance(numbers[0].ty, f.Arr):
+            if any(x not in literals or self.uses[expect_type(f.Var, x).name] > 1 for x in numbers):
+                return ()
+            numbers = tuple([x for array in numbers for x in literals[array]])
         return numbers if all(isinstance(x.ty, f.Num) for x in numbers) else ()
 
     def added(self, bind: f.Bind, k: int, done: f.Block) -> f.Bind:
         """The Par with this done to these numbers."""
         par = expect_type(f.Par, bind.rhs)
-        body, numbers = par.body, self.pieces(par, k)
-        rest = body.binds if numbers == (body.results[k],) else body.binds[:-1]
-        binds, made = list(rest), list[f.Atom]()
-        for x in numbers:
+        literals, b, gone = literals_in(par.body), Builder(self.supply), set[f.Atom]()
+
+        def changed(x: f.Atom) -> f.Atom:
+            if isinstance(x.ty, f.Arr):
+                gone.add(x)
+                return b.op("array", [changed(item) for item in literals[x]])
             copier = Copier(self.supply, {done.binds[0].vars[0].name: x})
-            binds += copier.binds(done.binds[1:])
-            made.append(copier.atom(done.results[0]))
-        result = made[0]
-        if rest is not body.binds:
-            b = Builder(self.supply)
-            result = b.op("array", made)
-            binds += block_of(b.binds, ()).binds
-        results = tuple([result if i == k else x for i, x in enumerate(body.results)])
-        return f.Bind(bind.vars, replace(par, body=f.Block(tuple(binds), results)))
+            b.binds += copier.binds(done.binds[1:])
+            return copier.atom(done.results[0])
+
+        results = tuple([changed(x) if i == k else x for i, x in enumerate(par.body.results)])
+        kept = [one for one in par.body.binds if gone.isdisjoint(one.vars)]
+        return f.Bind(bind.vars, replace(par, body=f.Block((*kept, *block_of(b.binds, ()).binds), results)))
+
+
+def literals_in(body: f.Block) -> dict[f.Atom, tuple[f.Atom, ...]]:
+    """What the arrays in a body are made of that are written element by element."""
+    return {bind.vars[0]: bind.rhs.args for bind in body.binds
+            if isinstance(bind.rhs, f.Op) and bind.rhs.op == "array"}  # fmt: skip
 
 
 def is_arithmetic(bind: f.Bind) -> bool:

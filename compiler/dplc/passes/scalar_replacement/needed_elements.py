@@ -216,7 +216,7 @@ class _Elements:
                 self.known[index.name] = f.Const(place[0], f.I64)
                 return self.item(body, place[1:], shape[1:])
             case f.Op(_, items):
-                return self.atom(items[number(shape, place)])
+                return self.atom(items[number(shape, place)]) if isinstance(items[0].ty, f.Num) else None
 
     def atom(self, atom: f.Atom) -> f.Atom:
         return self.known.get(atom.name, atom) if isinstance(atom, f.Var) else atom

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from dpl.node import replace
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
@@ -189,6 +190,7 @@ class _Launch(Launching):
         self.params.append(("i64", place))
         for dim, operand in zip(made.row, dims[len(self.counts) :], strict=True):
             self.length(dim, operand)
+        array = replace(array, dims=tuple(made.out.ordered(array.dims)))
         self.results.append(lambda: array.values)
 
     def last_points(self, made: Made) -> None:

@@ -34,7 +34,7 @@ def is_written_there(par: f.Par, k: int, uses: Counter[str]) -> bool:
         return False
     inner, out = bind.rhs, bind.rhs.outs[bind.vars.index(row)]
     whole = (*[count for _, count in inner.space], *out.inner)
-    return out.kind == "keep" and out.target is None and told == whole and writes_there(inner)
+    return out.kind == "keep" and out.target is None and told == tuple(out.ordered(whole)) and writes_there(inner)
 
 
 def writes_there(par: f.Par) -> bool:

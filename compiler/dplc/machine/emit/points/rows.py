@@ -4,6 +4,8 @@ without points, the Par tells it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from itertools import product
 
 from dpl.node import node
 
@@ -14,6 +16,7 @@ from dplc.flat.walk import used
 from dplc.machine.emit.bodies import arrays
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.module.layout import struct
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
 from dplc.passes.kernels.nest import Level
@@ -98,8 +101,28 @@ def shape_of(e: BodyEmitter, levels: Sequence[Level], counts: Sequence[str], k: 
             if one != other:
                 none = none or e.w.let(f"icmp eq i64 {e.w.product(own)}, 0")
                 dims[i] = e.w.let(f"select i1 {none}, i64 {other}, i64 {one}")
-        dims = [*own, *dims]
+        dims = level.par.outs[k].ordered([*own, *dims])
     return dims
+
+
+def addresses(
+    e: BodyEmitter, out: f.Out, row: Row, data: str, number: str, space: Sequence[f.Var], counts: Sequence[str]
+) -> Values:  # fmt: skip
+    """Where the numbers are that point `number` keeps in an array with these `data`."""
+    w, size = e.w, struct(row.elem).size
+    if not out.order:
+        start = w.element(data, number, size * len(row.items))
+        return [w.at(start, i * size) for i in range(len(row.items))]
+    lengths, steps = [*counts, *row.dims], dict[int, str]()
+    order = out.ordered(range(len(lengths)))
+    for d, k in enumerate(order):
+        steps[k] = w.product([lengths[later] for later in order[d + 1 :]])
+    start = reduce(w.add, [w.mul(e.one(index), steps[k]) for k, index in enumerate(space)])
+    found: Values = []
+    for at in product(*map(range, row.shape)):
+        inside = [w.mul(str(i), steps[len(counts) + k]) for k, i in enumerate(at) if i]
+        found.append(w.element(data, reduce(w.add, inside, start), size))
+    return found
 
 
 def in_pieces(par: f.Par) -> tuple[tuple[f.Bind, ...], dict[int, Row]]:
