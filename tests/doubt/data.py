@@ -141,7 +141,14 @@ def structural_arm(h: Hole, go: str, me: Ty, constructor: str, inside: Ty | None
         else:
             continue
         inner.append(result)
-    return f"{constructor} {pattern} -> {' '.join(lines)} {h.apart(h.ty, *inner)}"
+    found = [name for name, item in inner if item == FLOAT]
+    if h.ty == FLOAT and len(found) > 1 and h.often(40):  # of the parts, one is chosen
+        (a, b), here = found[-2:], h.apart(FLOAT, *inner)
+        last = h.one(f"min {a} ({here} - {b})", f"max (0.9 * {b}) {a} + {here}",
+                     f"if {a} < {b} then {a} else {here} * {b}")  # fmt: skip
+    else:
+        last = h.apart(h.ty, *inner)
+    return f"{constructor} {pattern} -> {' '.join(lines)} {last}"
 
 
 @rule(3, lambda h: h.ty == FLOAT and bool(recursive_types(h)))
