@@ -141,7 +141,14 @@ def structural_arm(h: Hole, go: str, me: Ty, constructor: str, inside: Ty | None
         else:
             continue
         inner.append(result)
-    return f"{constructor} {pattern} -> {' '.join(lines)} {h.apart(h.ty, *inner)}"
+    found = [name for name, item in inner if item == FLOAT]
+    if h.ty == FLOAT and len(found) > 1 and h.often(40):  # of the parts, one is chosen
+        (a, b), here = found[-2:], h.apart(FLOAT, *inner)
+        last = h.one(f"min {a} ({here} - {b})", f"max (0.9 * {b}) {a} + {here}",
+                     f"if {a} < {b} then {a} else {here} * {b}")  # fmt: skip
+    else:
+        last = h.apart(h.ty, *inner)
+    return f"{constructor} {pattern} -> {' '.join(lines)} {last}"
 
 
 @rule(3, lambda h: h.ty == FLOAT and bool(recursive_types(h)))
@@ -181,11 +188,16 @@ def by_search(h: Hole) -> str:
     """A search along a list for each step of a loop, which often ends early; often differentiated here."""
     item = h.writer.data_type(1)
     go, t, n, x, s = h.fresh("go"), h.fresh("t"), h.named("n", INT), h.named("x", item), h.fresh("s")
-    value, start, last = h(list_of(item)), h(), h.apart(FLOAT, n)
-    found = f"if {h.apart(BOOL, n, x)} then {h.apart(FLOAT, n, x)} else {go} ({n[0]} - 1) rest"
-    head = f"let rec {go} ({n[0]} : int) ({t} : {list_of(item)}) : float ="
+    value, start, last, made = h(list_of(item)), h(), h.apart(FLOAT, n), h.apart(FLOAT, n, x)
+    kind, call = " : float", f"{go} {n[0]} {t}"
+    if h.often(30):  # it gives what it finds, or what follows, or nothing
+        one, taken = h.one((x[0], x[0]), ("rest", f"({x[0]} :: _)"))
+        kind, call = "", f"(match {call} with Some {taken} -> {made} | _ -> {last})"
+        last, made = "None", f"Some {one}"
+    found = f"if {h.apart(BOOL, n, x)} then {made} else {go} ({n[0]} - 1) rest"
+    head = f"let rec {go} ({n[0]} : int) ({t} : {list_of(item)}){kind} ="
     search = f"{head} match {t} with [] -> {last} | {x[0]} :: rest -> {found} in"
-    total = f"loop {s} = {start} for {n[0]} < {h.count()} + 1 do {s} * 0.5 + {go} {n[0]} {t}"
+    total = f"loop {s} = {start} for {n[0]} < {h.count()} + 1 do {s} * 0.5 + {call}"
     if h.writer.fits_point(list_of(item)) and h.often(60):
         return f"{search} Tree.norm (grad (fun ({t} : {list_of(item)}) -> {total}) {value})"
     return f"{search} let {t} = {value} in {total}"

@@ -31,7 +31,7 @@ from dplc.ad.tangents.shape_check import has_form
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros
 from dplc.ad.tangents.types import Series, Tangents
 from dplc.flat import term as f
-from dplc.flat.call_graph import groups
+from dplc.flat.call_graph import callees, groups
 from dplc.flat.known_sizes import known_sizes
 from dplc.flat.retype import Retype
 from dplc.flat.walk import every
@@ -92,7 +92,8 @@ class Derivatives(ABC):
         self._given = set(program.fns)
         given = {ad.fn for ad in self.sites.values()}
         number, recursive = groups(program)
-        self.roots = {fn for fn in given if number[fn] not in recursive}  # these are called once
+        self.recursive = {fn for fn in program.fns if number[fn] in recursive}
+        self.roots = given - self.recursive  # these are called once
         self.updated = frozenset(updated(program, given))
         self.costs = Costs(self.written)
         self.retype = Retype(self.residual_of)
@@ -157,6 +158,10 @@ class Derivatives(ABC):
         if name not in self._expanded:
             self._expanded[name] = expanded(adding(self.opened(fn), self.supply), self.supply)
         return self._expanded[name]
+
+    def recurs(self, name: str) -> bool:
+        """True if a function calls itself."""
+        return name in self.recursive or name in callees(self.body(name).body)
 
     def opened(self, fn: f.Fn) -> f.Fn:
         """A function with short derivatives in line.  They share much of their work, and the outer derivative sees

@@ -21,7 +21,7 @@ from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.branch_records import BranchRecords, fits
 from dplc.ad.reverse.cotangents import Inner, Scope, branch
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
-from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, absence, all_of, by_sign, signed
+from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, by_sign, nowhere, signed
 from dplc.flat import term as f
 from dplc.flat.copy import Renamed
 from dplc.flat.walk import blocks as inner_blocks
@@ -199,13 +199,6 @@ class Branch:
             at[self.told] = f.Const(i == 1, f.BOOL)
         items = [at[k] if k in at else dummy(b, slot.ty) for k, slot in enumerate(self.slots)]
         return f.Block((*binds, *b.binds), (*tape.block.results, *items))
-
-
-def nowhere(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
-    """The condition under which all parts are symbolic zeros; None if there is none, or if it is not certain."""
-    if not all(part.zeros is MAYBE_ZERO and (part.nullable or part.certain) for part in parts):
-        return None
-    return all_of(b, [b.op("is_null", part.atom) if part.nullable else absence(b, part) for part in parts])
 
 
 def parts_of(ty: f.Type) -> list[f.Type]:

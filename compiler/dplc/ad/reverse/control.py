@@ -10,12 +10,13 @@ its f.fwd returns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from dpl.node import field, record, replace
 
+from dplc.ad.activity import Node
 from dplc.ad.builder import Builder, int_
-from dplc.ad.derivatives import Reversed
+from dplc.ad.derivatives import Reversed, Seeds
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
 from dplc.ad.reverse.filled import fill_over
@@ -32,6 +33,7 @@ from dplc.ad.tangents.symbolic_zeros import (
     by_sign,
     either,
     how_told,
+    nowhere,
     sent,
     together,
 )
@@ -64,19 +66,14 @@ class Call:
         parts = [(i, part) for i, part in enumerate(self.reverse.result_parts(scope, self.vars)) if part is not None]
         if not parts:
             return
-        if not all(part.nullable for _, part in parts):
-            self.pull(scope, parts)
-        elif len(parts) == 1:
+        if len(parts) == 1 and parts[0][1].nullable:
             ((i, part),) = parts
             if_there(scope, part, lambda inner, there: self.pull(inner, [(i, there)]))
         else:
-            nothing = scope.b.op("is_null", parts[0][1].atom)
-            for _, part in parts[1:]:
-                nothing = scope.b.op("and", nothing, scope.b.op("is_null", part.atom))
-            unless(scope, nothing, lambda inner: self.pull(inner, parts))
+            self.pull(scope, parts)
 
     def pull(self, scope: Scope, parts: Sequence[tuple[int, Part]]) -> None:
-        """Calls f.bwd: the accumulators of the active arguments go in and come out."""
+        """Multiplies by the Jacobian, or calls f.bwd: the accumulators of the active arguments go in and come out."""
         d = self.reverse.d
         deps = d.deps(self.call.fn)
         nodes = enumerate(node for arg in self.call.args for node in self.reverse.nodes(arg))
@@ -90,14 +87,31 @@ class Call:
         made = d.reverse(self.call.fn, accepted, asked, self.call.span)
         residual = self.tape.own(scope.b.fresh("res", made.residual))
         self.made = (made, residual)
+        given = dict(parts)
         if made.jacobian:
-            cts = [dict(parts).get(r) for r, _ in asked]
-            for _, k, part in products(scope.b, residual, cts, made.zeros):
+            for _, k, part in products(scope.b, residual, [given.get(r) for r, _ in asked], made.zeros):
                 scope.add(targets.get(accepted[k]), part)
             return
+        nothing = nowhere(scope.b, list(given.values())) if self.is_long(given.values()) else None
+        if nothing is None:
+            self.swept(scope, targets, given, accepted, asked)
+        else:
+            unless(scope, nothing, lambda inner: self.swept(inner, targets, given, accepted, asked))
+
+    def is_long(self, parts: Iterable[Part]) -> bool:
+        """True if it pays to ask first whether there is anything to pull back.  Arrays and data are work; and what a
+        recursion has computed in vain, as for the operand that `min` has not chosen, may be most of a tree."""
+        return all(part.nullable for part in parts) or self.reverse.d.recurs(self.call.fn)
+
+    def swept(
+        self, scope: Scope, targets: dict[int, Node], given: dict[int, Part], accepted: Sequence[int], asked: Seeds
+    ) -> None:
+        """Calls f.bwd for the leaves `accepted` of the arguments and `asked` of the results."""
+        assert self.made is not None
+        made, residual = self.made
         firsts = {node: i for i, node in reversed(targets.items())}
         before = {i: part for i, node in targets.items() if firsts[node] == i and not counted(part := scope.get(node))}
-        ins, outs, given = self.leaves(self.call.args), self.leaves(self.vars), dict(parts)
+        ins, outs = self.leaves(self.call.args), self.leaves(self.vars)
         accs = [sent(scope.b, before.get(i), ins[i]) for i in accepted]
         args = (residual, *(sent(scope.b, given.get(i), outs[i]) for i, _ in asked), *accs)
         after = scope.b.call(made.bwd, args, [ins[i] for i in accepted], self.call.span)

@@ -79,8 +79,9 @@ class Op:
         if not rules.chooses(self.op):
             return part.alike(t, part.part_of_sum(t.ty))
         zeros = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)).part_of_sum(t.ty)
-        certain = all_certain([part])
-        return Part(t, zeros, rules.not_chosen(scope.b, self.op, i, part, self.y), certain=certain)
+        absent = rules.not_chosen(scope.b, self.op, i, part, self.y)
+        unused = rules.other_chosen(scope.b, self.op, i, part, self.y)
+        return Part(t, zeros, absent, certain=all_certain([part]), unused=unused)
 
 
 @record

@@ -71,6 +71,12 @@ def chooses(op: f.Op) -> bool:
 def not_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None:
     """The condition under which nothing of `t` is in the contribution of operand `i` of a row that chooses one of its
     operands; None if it is not known."""
+    other = other_chosen(b, op, i, t, y)
+    return b.op("or", other, absence(b, t)) if other is not None and t.has_zeros else other
+
+
+def other_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None:
+    """The condition under which a row does not choose operand `i`; None if it is not known."""
     row = OPS[op.op].scalar
     if not f.is_float(y.ty):
         return None
@@ -90,8 +96,6 @@ def not_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None
                 others.append(other)
             case _:
                 return None
-    if t.has_zeros:
-        others.append(absence(b, t))
     return reduce(lambda x, y: b.op("or", x, y), others)
 
 

@@ -11,8 +11,8 @@ node by node.  At a place of an array it adds at once, and data without numbers 
 
 It is done for data in the last argument of a function that is pulled back, as the cotangent is as large as all of that
 data anyway: to ravel costs no more.  Some loop in a loop must read a part of it: go from a node to one of several
-children, or along a list, which it may leave before the end.  What visits all of a list or tree gains nothing.  (JAX's
-`ravel_pytree` is for all parameters, and leaves no data.)
+children, or along a list, which it may leave before the end, with what it has found, in an option or a tuple.  What
+visits all of a list or tree gains nothing.  (JAX's `ravel_pytree` is for all parameters, and leaves no data.)
 """
 
 from __future__ import annotations
@@ -266,12 +266,22 @@ class _Reads:
                 self.loop(bind, loop, out)
             case f.Call(_, args) as call if any(map(self.placed, args)):
                 out.append(f.Bind(bind.vars, self.call(call)))
+            case f.ConMake(data, tag, f.Var() as arg) if self.placed(arg):
+                made = self.renamed(bind.vars[0])
+                out.append(f.Bind((made,), f.ConMake(self.ravel.data(data).name, tag, self.read(arg))))
+            case f.TupMake(items) if any(map(self.placed, items)) and self.has_no_numbers(items):
+                made = self.renamed(bind.vars[0])
+                out.append(f.Bind((made,), f.TupMake(tuple(map(self.read, items)))))
             case rhs:
                 if isinstance(rhs, f.ConMake) and rhs.arg is None:
                     self.empty[bind.vars[0].name] = rhs
                 self.depth += 1
                 out.append(f.Bind(bind.vars, rebuild(rhs, self.whole, self.plain, unchanged)))
                 self.depth -= 1
+
+    def has_no_numbers(self, items: Sequence[f.Atom]) -> bool:
+        """True if only data with places among these holds numbers: there are no places for other ones."""
+        return all(self.placed(item) or not self.ravel.holds(item.ty) for item in items)
 
     def call(self, call: f.Call) -> f.Call:
         """A call with data with places; if the function cannot take it, with the whole data."""
@@ -322,30 +332,44 @@ class _Reads:
         raise Elsewhere
 
     def loop(self, bind: f.Bind, loop: f.For | f.While, out: list[f.Bind]) -> None:
-        """A loop; its states that start as data with places must stay so, or all be the whole data."""
-        state = tuple([self.renamed(var) if self.placed(init) else var
-                       for var, init in zip(loop.state, loop.inits, strict=True)])  # fmt: skip
+        """A loop; its states that start as data with places must stay so, or all be the whole data.  A state that
+        starts as nothing may become such data, as what a search finds."""
+        walked = [self.placed(init) for init in loop.inits]
+        found = [placed or (isinstance(init, f.Const) and isinstance(init.ty, f.Data) and self.ravel.holds(init.ty))
+                 for init, placed in zip(loop.inits, walked, strict=True)]  # fmt: skip
+        before = dict(self.now), self.depth, self.walks
+        try:
+            out.append(self.loop_of(bind, loop, found))
+        except Elsewhere:
+            if found == walked:
+                raise
+            self.now, self.depth, self.walks = before
+            out.append(self.loop_of(bind, loop, walked))
+
+    def loop_of(self, bind: f.Bind, loop: f.For | f.While, walked: list[bool]) -> f.Bind:
+        """A loop of which some states are data with places."""
+        state = tuple([self.renamed(var) if placed else var for var, placed in zip(loop.state, walked, strict=True)])
         test = self.plain(loop.cond) if isinstance(loop, f.While) else None
         self.depth += 1
         body = self.block(loop.body)
         self.depth -= 1
-        walked = [self.placed(init) for init in loop.inits]
-        results = [self.read(atom) if placed else self.whole(atom)
-                   for atom, placed in zip(body.results, [*walked, *[False] * loop.collect], strict=True)]  # fmt: skip
-        for var, result, placed in zip(loop.state, body.results, walked, strict=False):
-            if placed and not self.placed(result):
-                raise Elsewhere
-            if placed and result != var and (stops(loop) or self.forks(var, body, result)):
-                self.walked(0)
+        for k, (var, result, placed) in enumerate(zip(loop.state, body.results, walked, strict=False)):
+            if placed:
+                body = self.with_placed(body, k)
+                if result != var and (stops(loop) or self.forks(var, body, result)):
+                    self.walked(0)
+        others = [result if placed else self.whole(result)
+                  for result, placed in zip(body.results, [*walked, *[False] * loop.collect], strict=True)]  # fmt: skip
+        body = f.Block(body.binds, tuple(others))
+        inits = tuple([f.Const(init.value, self.ravel.type(init.ty)) if placed and isinstance(init, f.Const)
+                       else self.read(init) for init, placed in zip(loop.inits, walked, strict=True)])  # fmt: skip
         vars_ = [self.renamed(var) if was else var for var, was in zip(bind.vars, walked, strict=False)]
-        inits = tuple(map(self.read, loop.inits))
-        made = f.Block(body.binds, tuple(results))
         rhs: f.Rhs = (
-            replace(loop, count=self.whole(loop.count), state=state, inits=inits, body=made)
+            replace(loop, count=self.whole(loop.count), state=state, inits=inits, body=body)
             if isinstance(loop, f.For)
-            else replace(loop, state=state, inits=inits, cond=test, body=made)
+            else replace(loop, state=state, inits=inits, cond=test, body=body)
         )
-        out.append(f.Bind((*vars_, *bind.vars[len(vars_) :]), rhs))
+        return f.Bind((*vars_, *bind.vars[len(vars_) :]), rhs)
 
     def forks(self, var: f.Var, body: f.Block, result: f.Atom) -> bool:
         """True if a step goes to one of several children."""

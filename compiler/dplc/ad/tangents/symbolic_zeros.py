@@ -55,7 +55,8 @@ class Part:
     """A leaf of a tangent or cotangent.  A float with MAYBE_ZERO is a symbolic zero if the condition `absent` is true,
     or if `count` is 0.0.  If neither is given, it is taken for one if it is 0.0, or, as a multiple of a number `value`
     that may be one, if this is 0.0.  `signed`: it is as in data.  `certain`: there it is one for
-    certain, and no number that is 0.0, whose own derivative may not be."""
+    certain, and no number that is 0.0, whose own derivative may not be.  `unused`: where this condition is true it is
+    one for certain, as what `min` has not chosen is, whatever it may be elsewhere."""
 
     atom: f.Atom
     zeros: Zeros = NO_ZEROS
@@ -64,6 +65,7 @@ class Part:
     value: f.Atom | None = None
     signed: bool = False
     certain: bool = False
+    unused: f.Atom | None = None
 
     @property
     def exact(self) -> bool:
@@ -74,7 +76,7 @@ class Part:
     def alike(self, atom: f.Atom, zeros: Zeros) -> Part:
         """Another part, which is a symbolic zero where this one is."""
         value = self.value or (None if self.exact else self.atom)
-        return Part(atom, zeros, self.absent, self.count, value, certain=self.certain)
+        return Part(atom, zeros, self.absent, self.count, value, certain=self.certain, unused=self.unused)
 
     @property
     def nullable(self) -> bool:
@@ -118,6 +120,20 @@ def absence(b: Builder, part: Part | None) -> f.Atom:
         return f.Const(part is None, f.BOOL)
     value = part.count or part.value or part.atom
     return part.absent or b.op("eq", value, f.Const(0.0, elem_of(value.ty)))
+
+
+def nowhere(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
+    """A condition under which all parts are symbolic zeros for certain; None if none is known."""
+    conditions = [unused(b, part) for part in parts]
+    known = [condition for condition in conditions if condition is not None]
+    return all_of(b, known) if len(known) == len(conditions) else None
+
+
+def unused(b: Builder, part: Part) -> f.Atom | None:
+    """A condition under which a part is a symbolic zero for certain; None if none is known."""
+    if part.nullable:
+        return b.op("is_null", part.atom)
+    return absence(b, part) if part.zeros is MAYBE_ZERO and part.certain else part.unused
 
 
 def contributions(b: Builder, part: Part | None) -> f.Atom:
@@ -212,7 +228,8 @@ def after_branch(
     zeros = either(ends)
     if mark is not None:
         absent, count = (mark, None) if mark.ty == f.BOOL else (None, mark)
-        return Part(out, zeros, absent, count, certain=all_certain(ends))
+        unused = None if cond is None or None not in ends else cond if ends[0] is None else b.op("not", cond)
+        return Part(out, zeros, absent, count, certain=all_certain(ends), unused=unused)
     if zeros is NO_ZEROS or not f.is_float(out.ty):
         return Part(out, zeros)
     if cond is not None and by_branch(cond, ends):
