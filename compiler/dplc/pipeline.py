@@ -156,6 +156,8 @@ STAGES = (
     Stage("tupling", FLAT, "calls that differ in some arguments only, such as directions, are one call",
           "dplc.passes.vectors.tupling:tupling"),
     Stage("simplify2", FLAT, "simplify what that left", "dplc.passes.simplify.simplify:simplify"),
+    Stage("needed_results", FLAT, "functions compute the results that their callers use",
+          "dplc.passes.simplify.needed_results:needed_results", changes=("Call",)),
     Stage("small_arrays2", FLAT, "small_arrays, of derivatives in directions of few elements",
           "dplc.passes.scalar_replacement.small_arrays:again"),
     Stage("structure_of_arrays", FLAT, "arrays of tuples that loops add to are an array for each number",

@@ -109,7 +109,8 @@ def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
             wanted.update(rhs_mentions(bind.rhs))
     if len(slow) == len(adds):
         return None
-    early = {id(bind) for bind in first if any(var.name in slow for var in bind.vars) or not bind.vars}
+    early = {id(bind) for bind in first if (any(var.name in slow for var in bind.vars) or not bind.vars)
+             and not is_condition(bind)}  # fmt: skip
     results = tuple([x for x, out in zip(par.body.results, par.outs, strict=True) if not out.acc])
     second = needed([bind for bind in binds if id(bind) not in early], names(results))
     used = {*names(results), *[name for bind in second for name in rhs_mentions(bind.rhs)]}
@@ -125,6 +126,11 @@ def is_arithmetic(bind: f.Bind) -> bool:
     """True for a few operations on numbers and elements of arrays, which cannot fail, and which vectors have."""
     block = f.Block((bind,), ())
     return bool(bind.vars) and is_short(block) and droppable(bind.rhs) and not any(map(is_of_one, every(block)))
+
+
+def is_condition(bind: f.Bind) -> bool:
+    """True for a comparison of numbers, and what is made of such: both parts ask it."""
+    return bool(bind.vars) and is_arithmetic(bind) and all(var.ty == f.BOOL for var in bind.vars)
 
 
 def is_of_one(bind: f.Bind) -> bool:
