@@ -63,6 +63,16 @@ def helper(h: Hole) -> str:
     return f"{head} {g} {' '.join(args)}{again}"
 
 
+@rule(1, is_numbers)
+def unused(h: Hole) -> str:
+    """Values and functions inside of a helper that nothing uses: their types stay open."""
+    g, names = h.fresh("open"), [h.fresh("a") for _ in range(h.writer.below(2) + 2)]
+    u, f, x = h.fresh("_u"), h.fresh("_f"), h.fresh("x")
+    value = h.one(body(h, names), f"({names[0]}, {body(h, names)})", f"Some {body(h, names)}", f"[{names[0]};]")
+    inside = f"let {u} = {value} in let {f} {x} = {body(h, [x, names[-1]])} in {body(h, names)}"
+    return f"let {g} {' '.join(names)} = {inside} in {g} {' '.join(operands(h, h.ty, len(names)))}"
+
+
 @rule(3, is_numbers)
 def tied(h: Hole) -> str:
     """A step whose operands fit the state of a recursion, a loop or a fold."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from doubt import (  # noqa: F401  (their rules)
     arrays,
     basics,
+    containers,
     control,
     data,
     derivatives,
@@ -20,6 +21,7 @@ from doubt import (  # noqa: F401  (their rules)
     rowless,
     scalars,
     stencils,
+    windows,
     zeros,
 )  # fmt: skip
 from doubt.scopes import FLOAT, PARAMETER, Declared, Scope, Ty, array, function, list_of, tuple_of
@@ -29,6 +31,10 @@ HELPERS = {
     gates.GATE: gates.GATE_TYPE,
     gates.CELL: gates.CELL_TYPE,
     loops.BOX: loops.BOX_TYPE,
+    containers.ROW: containers.ROW_TYPE,
+    containers.ENTRY: containers.ENTRY_TYPE,
+    containers.ACT: containers.ACT_TYPE,
+    containers.SIGNAL: containers.SIGNAL_TYPE,
     "grow": loops.GROW,
     "grow_front": loops.FRONT,
     "shrink": loops.SHRINK,

@@ -76,6 +76,19 @@ def single(h: Hole) -> str:
     return f"{h.one('sum', 'mean', 'maximum')} {h(array(F32, h.writer.below(3) + 1))}"
 
 
+@rule(3, lambda h: h.ty == FLOAT and h.writer.features.singles)
+def of_both_precisions(h: Hole) -> str:
+    """Loops that read numbers of both precisions, and add in either."""
+    n = h.one(17, 33) if h.often(20) else h.writer.below(4) + 1
+    xs, ys, i = h.fresh("xs"), h.fresh("ys"), h.named("i", INT)
+    x, y = f"{xs}[{i[0]}]", f"{ys}[{h.one(i[0], f'({i[0]} + 1) % {n}')}]"
+    term = h.one(f"float {x} * {y}", f"float ({x} * f32 {y})", f"float (tanh {x}) * {y} + {h.apart(FLOAT, i)}",
+                 f"(if {i[0]} % 2 = 0 then float {x} * {y} else {y} ** 2)", f"float (max {x} (f32 {y}))")  # fmt: skip
+    total = h.one(f"sum [for {i[0]} < {n} -> {term}]", f"float (sum [for {i[0]} < {n} -> f32 ({term})])",
+                  f"sum (float {xs} * {ys})", f"float (dot {xs} (f32 {ys}))")  # fmt: skip
+    return f"let ({xs}, {ys}) = ({h(array(F32, n))}, {h(array(FLOAT, n))}) in {total}"
+
+
 WRAPPED = (" + 9223372036854775805", " * 4611686018427387904")  # beyond 64 bits for some indices of a loop
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from dpl.core import ty as t
 from dpl.core.promising import is_repeatable, promising, reads_arguments
 from dpl.node import replace
 from dpl.source import Source
@@ -148,7 +149,7 @@ def test_what_a_record_mentions_is_found_in_one_walk_over_its_fields() -> None:
     (name,) = [name for name, data in program.datas.items() if len(data.fields) == 9]
     cases = Walked(program.datas[name].cases)
     datas = Datas({name: replace(program.datas[name], cases=cases)})
-    assert all(datas.unboxed(name) for _ in range(5)) and cases.walks == 1
+    assert all(datas.unboxed(t.Con(name)) for _ in range(5)) and cases.walks == 1
 
 
 def test_one_group_of_functions_is_merged_without_copies() -> None:

@@ -198,7 +198,7 @@ class Layout:
                 raise Bug(f"not a ground type: {ty}")
 
     def data(self, ty: t.Con) -> f.Type:
-        if self.datas.unboxed(ty.name):
+        if self.datas.unboxed(ty):
             payload = self.datas.payload(ty, 0)
             return f.UNIT if payload is None else self.flat(payload)
         declared = self.datas.datas[ty.name]

@@ -25,7 +25,7 @@ from dpl.source import Span
 
 from dplc.graph import components
 from dplc.narrow import a_type
-from dplc.passes.specialise.program import ANY, type_arguments_of
+from dplc.passes.specialise.program import ANY, dimensions, type_arguments_of
 
 
 @entity
@@ -226,9 +226,18 @@ class Datas:
         group = self.group(name)
         return len(group) > 1 or name in self.mentioned(name)
 
-    def unboxed(self, name: str) -> bool:
-        """True if a data type is represented by its payload alone."""
-        return len(self.datas[name].cases) == 1 and not self.recursive(name)
+    def unboxed(self, ty: t.Con) -> bool:
+        """True if data is represented by its payload alone.  Arrays of any size keep their box: the rows of one array
+        have one size, and data in an array need not."""
+        cases = self.datas[ty.name].cases
+        return len(cases) == 1 and not self.recursive(ty.name) and not self.of_any_size(ty, cases[0][1])
+
+    def of_any_size(self, ty: t.Con, declared: t.Ty | None) -> bool:
+        """True if the declared argument of the only constructor is an array, of a size that the type does not tell."""
+        if isinstance(declared, t.Var):
+            return isinstance(self.payload(ty, 0), t.Arr)
+        sizes = [] if declared is None else dimensions(declared)[0]
+        return any(name[0] == "?" for size in sizes for names, _ in size.terms for name in names)
 
     def lone_field(self, name: str) -> bool:
         """True for a record with a single field, which is its payload."""

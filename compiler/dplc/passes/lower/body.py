@@ -297,6 +297,6 @@ class Body:
 
     def construct(self, ty: t.Ty, tag: int, arg: Value | None) -> Value:
         data = self.up.layout.flat(ty)
-        if not isinstance(data, f.Data) or self.up.datas.unboxed(expect_type(t.Con, ty).name):
+        if not isinstance(data, f.Data) or self.up.datas.unboxed(expect_type(t.Con, ty)):
             return UNIT if arg is None else arg
         return self.b.one(f.ConMake(data.name, tag, None if arg is None else self.b.atom(arg)), data, "data")

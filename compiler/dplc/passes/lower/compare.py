@@ -54,7 +54,7 @@ def equal(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
     match ty:
         case t.Con("string"):
             return b.op("eq", (b.op("str_cmp", (left, right)), integer(0)))
-        case t.Con(name) if up.datas.unboxed(name):
+        case t.Con() if up.datas.unboxed(ty):
             payload = up.datas.payload(ty, 0)
             return TRUE if payload is None else equal(body, payload, left, right)
         case t.Tup(items):
@@ -142,7 +142,7 @@ def ordered(body: Body, ty: t.Ty, left: Value, right: Value) -> f.Atom:
     match ty:
         case t.Con("string"):
             return b.op("str_cmp", (left, right))
-        case t.Con(name) if up.datas.unboxed(name):
+        case t.Con() if up.datas.unboxed(ty):
             payload = up.datas.payload(ty, 0)
             return integer(0) if payload is None else ordered(body, payload, left, right)
         case t.Tup(items):

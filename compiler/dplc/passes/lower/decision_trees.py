@@ -158,7 +158,7 @@ class Grower:
                 return self.spread_all(row, [((*path, i), item) for i, item in enumerate(items)])
             case c.POr(_, left, right) if not self.wide[row.arm] or names_of(p):
                 return [*self.spread(row, path, left), *self.spread(row, path, right)]
-            case c.PCon(t.Con(name) as ty, _, _, arg) if self.datas.unboxed(name):
+            case c.PCon(t.Con(name) as ty, _, _, arg) if self.datas.unboxed(ty):
                 return [row] if arg is None else self.spread(row, path, opened(self.datas, ty, arg))
             case _:
                 return [Row({**row.tests, path: p}, row.binds, row.arm)]

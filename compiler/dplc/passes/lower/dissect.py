@@ -30,7 +30,7 @@ def by_constructor(
 ) -> Value:
     """A Switch with one case for each constructor.  Unboxed data (represented by its payload alone) needs no Switch."""
     up = body.up
-    if up.datas.unboxed(ty.name):
+    if up.datas.unboxed(ty):
         payload = up.datas.payload(ty, 0)
         return arm(0, None if payload is None else (payload, data))
     scrutinee = body.b.atom(data)
@@ -85,7 +85,7 @@ def is_scalar(body: Body, ty: t.Ty) -> bool:
 def innermost(body: Body, ty: t.Ty) -> t.Ty:
     """The element type of an array, through nested arrays and through unboxed data that contain only an array."""
     datas, inside = body.up.datas, ty
-    while isinstance(inside, t.Con) and inside.name in datas.datas and datas.unboxed(inside.name):
+    while isinstance(inside, t.Con) and inside.name in datas.datas and datas.unboxed(inside):
         payload = datas.payload(inside, 0)
         if payload is None:
             break

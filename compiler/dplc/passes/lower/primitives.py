@@ -108,7 +108,7 @@ def comparison(body: Body, e: c.Prim) -> Value:
 
 def is_bare(body: Body, e: c.Term) -> bool:
     """True for a constructor without argument, of a type that has others."""
-    return isinstance(e, c.Con) and e.arg is None and not body.up.datas.unboxed(expect_type(t.Con, e.ty).name)
+    return isinstance(e, c.Con) and e.arg is None and not body.up.datas.unboxed(expect_type(t.Con, e.ty))
 
 
 # ---- arrays ---------------------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ class Mapping:
         match ty:
             case t.Con(name) if name in self.of.kinds:
                 return self.apply([b.atom(x) for x in operands])
-            case t.Con(name) if up.datas.unboxed(name):
+            case t.Con() if up.datas.unboxed(ty):
                 payload = up.datas.payload(ty, 0)
                 return operands[0] if payload is None else self.over(payload, operands)
             case t.Tup(items):
@@ -204,7 +204,7 @@ def parts(body: Body, of: Leaves, ty: t.Ty, value: Value) -> Iterator[f.Atom]:
     match ty:
         case t.Con(name) if name in of.kinds:
             yield of.given(b, b.atom(value))
-        case t.Con(name) if name != "ref" and up.datas.unboxed(name) and (payload := up.datas.payload(ty, 0)):
+        case t.Con(name) if name != "ref" and up.datas.unboxed(ty) and (payload := up.datas.payload(ty, 0)):
             yield from parts(body, of, payload, value)
         case t.Tup(items):
             for item, part in zip(items, pieces(value)):
@@ -236,7 +236,7 @@ def counted(body: Body, of: Leaves, ty: t.Ty, value: Value) -> f.Atom:
             return integer(1)
         case t.Con("ref", (content,)):
             return counted(body, of, a_type(content), content_of(b, value))
-        case t.Con(name) if up.datas.unboxed(name):
+        case t.Con() if up.datas.unboxed(ty):
             payload = up.datas.payload(ty, 0)
             return integer(0) if payload is None else counted(body, of, payload, value)
         case t.Tup(items):
@@ -287,7 +287,7 @@ def stored(body: Body, of: Leaves, ty: t.Ty, value: Value, into: Value, at: Valu
             return b.op("update", (into, of.given(b, b.atom(value)), at)), b.op("add", (at, integer(1)))
         case t.Con("ref", (content,)):
             return stored(body, of, a_type(content), content_of(b, value), into, at)
-        case t.Con(name) if up.datas.unboxed(name):
+        case t.Con() if up.datas.unboxed(ty):
             payload = up.datas.payload(ty, 0)
             return (into, at) if payload is None else stored(body, of, payload, value, into, at)
         case t.Tup(items):

@@ -91,7 +91,10 @@ class Console:
     def do_delete(self, text: str) -> None:
         """delete [N]: delete a breakpoint, or all"""
         if not text:
+            count = len(self.debugger.breakpoints)
             self.debugger.clear_breakpoints()
+            deleted = "1 breakpoint is deleted" if count == 1 else f"all {count} breakpoints are deleted"
+            self.say(deleted if count else "no breakpoints")
         else:
             self.debugger.delete_breakpoint(number(text))
 

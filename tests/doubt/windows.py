@@ -1,0 +1,125 @@
+"""Loops over windows of arrays: around rings, cut off at both ends, with strides shorter than a window; and over arrays
+of several lengths."""
+
+from __future__ import annotations
+
+from doubt.arrays import is_vector
+from doubt.scopes import FLOAT, INT, array
+from doubt.stencils import sized
+from doubt.writer import Hole, rule
+
+
+def length(h: Hole, least: int) -> int:
+    """Of a loop: few steps, which become straight code, or so many that they are lanes of vectors."""
+    return h.one(17, 33, 40) if h.often(25) else h.writer.below(5) + least
+
+
+def weighted(h: Hole, weight: str, read: str, own: str, *named: tuple[str, object]) -> str:
+    """What is added up of a window: a weight times what is read, or more than that."""
+    return h.one(f"{weight} * {read}", f"{weight} * {read} * {own}", f"sin ({weight} * {read})",
+                 f"(if {read} > {own} then {weight} * {read} else {own})", f"max ({weight} * {read}) {own}",
+                 f"{weight} * {read} * {h.apart(FLOAT, *named)}")  # fmt: skip
+
+
+@rule(2, lambda h: is_vector(h) or h.ty == FLOAT)
+def ring(h: Hole) -> str:
+    """Windows with coefficients, around a ring that may be shorter than they are."""
+    n, m = h.ty.size if is_vector(h) else length(h, 1), h.writer.below(4) + 1
+    (count, width), _ = sized(h, n, m)
+    of, x, c = (h.fresh(stem) for stem in "gxc")
+    i, k = h.named("i", INT), h.named("k", INT)
+    at = h.one(f"{i[0]} + {k[0]}", f"{i[0]} - {k[0]}", f"{i[0]} + {count} - {k[0]}", f"2 * {i[0]} + {k[0]}",
+               f"{i[0]} * {k[0]}", f"{k[0]} - {i[0]} - 1", f"{i[0]} + 2 * {k[0]}")  # fmt: skip
+    term = weighted(h, f"{c}[{k[0]}]", f"{x}[({at}) % {count}]", f"{x}[{i[0]}]", i, k)
+    total = f"sum [for {k[0]} < {width} -> {term}]"
+    point = h.one(total, f"({total}) ** 2", f"tanh ({total}) * {x}[({i[0]} + 1) % {count}]")
+    head = f"let {of} ({x} : float[{count}]) ({c} : float[{width}]) = [for {i[0]} < {count} -> {point}] in"
+    made = f"{of} {h(array(FLOAT, n))} {h(array(FLOAT, m))}"
+    return f"{head} {made}" if is_vector(h) else f"{head} sum ({made})"
+
+
+@rule(2, lambda h: is_vector(h) or h.ty == FLOAT)
+def cut_off(h: Hole) -> str:
+    """Windows whose places beyond an end are the last one there."""
+    n, m = h.ty.size if is_vector(h) else length(h, 1), h.writer.below(4) + 1
+    (count, width), _ = sized(h, n, m)
+    of, x, c = (h.fresh(stem) for stem in "gxc")
+    i, k = h.named("i", INT), h.named("k", INT)
+    there = h.one(f"{i[0]} + {k[0]} - {m // 2}", f"{i[0]} - {k[0]}", f"{i[0]} + {k[0]}", f"2 * {i[0]} - {k[0]}")
+    at = h.one(f"max 0 (min ({count} - 1) ({there}))", f"min ({count} - 1) (max 0 ({there}))",
+               f"max (min ({there}) ({count} - 1)) 0")  # fmt: skip
+    term = weighted(h, f"{c}[{k[0]}]", f"{x}[{at}]", f"{x}[{i[0]}]", i, k)
+    total = f"sum [for {k[0]} < {width} -> {term}]"
+    point = h.one(total, f"({total}) ** 2", f"sin ({total}) * {x}[max 0 ({i[0]} - 1)]")
+    head = f"let {of} ({x} : float[{count}]) ({c} : float[{width}]) = [for {i[0]} < {count} -> {point}] in"
+    made = f"{of} {h(array(FLOAT, n))} {h(array(FLOAT, m))}"
+    return f"{head} {made}" if is_vector(h) else f"{head} sum ({made})"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def pooled(h: Hole) -> str:
+    """Windows of a line or of a field that overlap, or leave places out."""
+    n, w, s = length(h, 4), h.writer.below(3) + 2, h.writer.below(3) + 1
+    flat = h.often(50)
+    m = h.writer.below(4) + 4
+    (rows, columns), ty = sized(h, n, m)
+    of, x, a, b = (h.fresh(stem) for stem in "gxab")
+    i, j = h.named("i", INT), h.named("j", INT)
+    pool = h.one("maximum", "sum", "mean", "minimum", "prod", "logsumexp")
+    down = f"for {i[0]} < ({rows} - {w}) / {s} + 1"
+    if flat:
+        window = f"[for {a} < {w} -> {x}[{i[0]} * {s} + {a}, 0]]"
+        row = f"{pool} {window} * {h.apart(FLOAT, i)}"
+        body = f"sum [{down} -> {h.one(row, f'sum ({window} * {window}) * ({row})')}]"
+    else:
+        read = f"{x}[{s} * {i[0]} + {a}, {j[0]} * {s} + {b}]"
+        window = h.one(f"{pool} [for {a} < {w} -> {pool} [for {b} < {w} -> {read}]]",
+                       f"sum [for {a} < {w} -> sum [for {b} < {w} -> {read} * {x}[{a}, {b}]]]")  # fmt: skip
+        cell = h.one(window, f"({window}) ** 2", f"({window}) * {h.apart(FLOAT, i, j)}")
+        width = f"({columns} - {w}) / {s} + 1"
+        body = f"sum (map sum [{down} -> [for {j[0]} < {width} -> {cell}]])"
+    return f"let {of} ({x} : {ty}) = {body} in {of} {h(array(array(FLOAT, m), n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def two_arms(h: Hole) -> str:
+    """Arms that read at different places, chosen by both indices of a square."""
+    n = h.one(17, 20) if h.often(15) else h.writer.below(4) + 1
+    (count, *_), _ = sized(h, n)
+    of, u, v = (h.fresh(stem) for stem in "guv")
+    (i, _), (j, _) = i_, j_ = h.named("i", INT), h.named("j", INT)
+    tests = [h.one(f"{i} < {j}", f"({i} + {j}) % 2 = 0", f"{i} = {j}", f"{i} + {j} < {count}", f"{i} > {j} + 1",
+                   f"{v}[{i}] > {v}[{j}]") for _ in range(2)]  # fmt: skip
+    arms = [h.one(f"{u}[{i}, {j}] * {v}[{j}]", f"{u}[{j}, {i}] * {v}[{i}]", f"{v}[{i}] * {v}[{j}]",
+                  f"sin {u}[{i}, {i}]", f"{u}[({i} + 1) % {count}, {j}] ** 2", f"{u}[{i}, {count} - 1 - {j}]",
+                  h.apart(FLOAT, i_, j_)) for _ in range(3)]  # fmt: skip
+    point = f"if {tests[0]} then {arms[0]} else if {tests[1]} then {arms[1]} else {arms[2]}"
+    over = h.one(f"sum [for {i} < {count} -> sum [for {j} < {count} -> {point}]]",
+                 f"sum (map sum [for {i} < {count}, {j} < {count} -> {point}])",
+                 f"(loop {of} = 0.0 for {i} < {count} do loop {of} = {of} for {j} < {count} do {of} + ({point}))",
+                 f"sum [for {i} < {count} -> tanh (sum [for {j} < {count} -> {point}])]")  # fmt: skip
+    head = f"let {of} ({u} : float[{count}, {count}]) ({v} : float[{count}]) = {over} in"
+    return f"{head} {of} {h(array(array(FLOAT, n), n))} {h(array(FLOAT, n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def several_lengths(h: Hole) -> str:
+    """Arrays of different lengths in one comprehension."""
+    n, m = length(h, 1), length(h, 1)
+    (count, width), _ = sized(h, n, m)
+    of, x, y, a = (h.fresh(stem) for stem in "gxya")
+    (i, _), (j, _) = i_, j_ = h.named("i", INT), h.named("j", INT)
+    both = h.one(f"(if {j} < {count} then {x}[{j}] else {y}[{i} % {width}])", f"{x}[{j} % {count}]",
+                 f"(if {i} < {width} && {j} < {count} then {y}[{i}] * {x}[{j}] else 0.3)")  # fmt: skip
+    part = h.one(f"{x}[{i}] * {y}[{j}]", f"sin ({x}[{i}] - {y}[{j}])", f"{y}[{j}]", h.apart(FLOAT, i_, j_))
+    body = h.one(
+        f"sum (map sum [for {i} < {count}, {j} < {width} -> {part} + {both}])",
+        f"sum [for {i} < {count} -> sum [for {j} < {width} -> {part} * {both}]]",
+        f"sum (map sum [for {a} in {x}, {j} < {width} -> {a} * {y}[{j}] * {x}[{j} % {count}]])",
+        f"sum [for {i} < max {count} {width} -> (if {i} < {count} then {x}[{i}] else 0.4)"
+        f" * (if {i} < {width} then {y}[{i}] else {h.apart(FLOAT, i_)})]",
+        f"sum [for {i} < min {count} {width} -> {x}[{i}] * {y}[{i}] * {y}[{width} - 1 - {i}]]",
+        f"sum ([for {i} < {count} -> {x}[{i}] * {y}[0]] ++ [for {j} < {width} -> {y}[{j}] * {x}[{j} % {count}]])",
+    )
+    head = f"let {of} ({x} : float[{count}]) ({y} : float[{width}]) = {body} in"
+    return f"{head} {of} {h(array(FLOAT, n))} {h(array(FLOAT, m))}"
