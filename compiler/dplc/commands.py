@@ -291,7 +291,7 @@ def doc(files: tuple[str, ...], stdlib: bool, query: str | None, output: Path) -
     from dplc.tools.doc.terminal import print_names, print_search
 
     if query is not None:
-        return print_search(query)
+        return print_search(" ".join((query, *files)))  # words are seldom quoted
     if not files and not stdlib:
         raise click.UsageError("which FILES?  (or --stdlib)")
     names = [name for name in files if not Path(name).exists() and not name.endswith(".dp")]

@@ -115,6 +115,8 @@ def told(query: str, known: Iterable[Known]) -> str:
     """The answer to a search as text; empty if there is none.  A name of other systems comes with how it is written
     here, and without what has its letters somewhere in a name."""
     found, otherwise = search(query, known), elsewhere_said(query)
+    if not found and not otherwise:
+        otherwise = next(filter(None, map(elsewhere_said, in_words(query))), "")
     if otherwise:
         meaning, start = meant(query.strip()), query.strip().rpartition(".")[2].lower()
         found = [one for one in found if one.name in meaning or one.last.lower().startswith(start)]
@@ -159,20 +161,43 @@ def by_words(query: str, known: list[Known]) -> list[tuple[float, Known]]:
 
 
 def of_words(query: str, words: list[str], one: Known) -> float | None:
-    name, doc = one.name.lower(), {word.lower() for word in WORD.findall(one.doc)}
-    if query == name or bare(query) == bare(one.last):
+    name, doc = one.name.lower(), {stem(word.lower()) for word in WORD.findall(one.doc)}
+    if query == name or bare(joined(query)) == bare(one.last):
         return 0
     if one.last.lower().startswith(query):
         return 2
-    in_name = sum(word in name for word in words)
+    in_name = sum(stem(word) in name for word in words)
     if in_name == len(words):
         return 3
-    missing = sum(word not in name and word not in doc for word in words)
-    return None if missing == len(words) else missing * MISSING + (3.5 if in_name else 4)
+    missing = sum(stem(word) not in name and stem(word) not in doc for word in words)
+    return None if missing == len(words) else missing * MISSING + 4 - in_name / len(words)
+
+
+def stem(word: str) -> str:
+    """A word without the ending of its plural."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def joined(query: str) -> str:
+    """The words of a query as one name: `moving average` as `moving_average`."""
+    return re.sub(r"[\s-]+", "_", query.strip())
+
+
+def in_words(query: str) -> list[str]:
+    """The names of other systems that have all words of a query among theirs, the shortest first: `find_peaks`."""
+    words = {stem(word.lower()) for word in WORD.findall(query)}
+    names = {*table()["like"], *table()["said"]}
+    return sorted((name for name in names if words and words <= set(map(stem, parts(name)))), key=len)
+
+
+def parts(name: str) -> list[str]:
+    """The words of a name: those of `find_peaks` and of `findPeaks`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().split("_")
 
 
 def meant(name: str) -> set[str]:
     """What DPL calls something that has this name in another language or library, such as `np.linalg.inv`."""
+    name = joined(name)
     last = name.rpartition(".")[2]
     written = [renamed("value", key, part) for part in ("same", "like") for key in (name, last)]
     return {word for text in written for word in NAME.findall(text) if len(word) > 1}
@@ -181,8 +206,8 @@ def meant(name: str) -> set[str]:
 def elsewhere_said(name: str) -> str:
     """How something is written here that has this name elsewhere, and no name in DPL: `pow` is  x ** y, `torch.save`
     no `save` of pictures.  Words are one name: `moving average`."""
-    whole = re.sub(r"[\s-]+", "_", name.strip())
-    for key in (whole, whole.rpartition(".")[2]):
+    whole = joined(name)
+    for key in (whole, stem(whole), whole.rpartition(".")[2]):
         if like := renamed("value", key, "like"):
             return HERE + like
         if key in table()["said"]:

@@ -30,7 +30,7 @@ from dpl.types.rules.patterns import bind_pattern
 from dpl.types.rules.quiet import is_quiet
 from dpl.types.rules.zonk import Zonk
 from dpl.types.solve.meta import PURE, Type, prune
-from dpl.types.solve.scheme import Scheme, free, mono, rebuild
+from dpl.types.solve.scheme import Scheme, closed, free, mono, rebuild
 from dpl.types.state.checks import learn
 from dpl.types.state.context import Context
 from dpl.types.state.env import Exports, Failed, Value
@@ -187,6 +187,11 @@ class Module:
         name = name or None
         with cx.deeper() as mark:
             value = right_side(cx, b, name or "")
+            pattern, found = None, {}
+            if name is None:  # before the type is generalised: a pattern gives that of `error "..."` its form
+                with cx.scope():
+                    pattern = bind_pattern(cx, b.pattern, value.ty)
+                    found = {n: cx.find(n) for n in bound_names(b.pattern)}
         self.must_be_annotated(b, decl)
         if generalisable(cx, value):
             scheme = counted(cx, close(cx, [value.ty], mark, type(prune(value.ty)) is ty.Fn)[0], value)
@@ -196,11 +201,6 @@ class Module:
             scheme = mono(value.ty)
         decide_numbers(cx, scheme.ty)
         quiet = is_quiet(cx, value)
-        pattern, found = None, {}
-        if name is None:
-            with cx.scope():
-                pattern = bind_pattern(cx, b.pattern, value.ty)
-                found = {n: cx.find(n) for n in bound_names(b.pattern)}
         if name is not None:
             return lambda: self.define(name, scheme, value, b, decl, quiet)
         return lambda: self.components(scheme, value, pattern, found, b, quiet)
@@ -234,7 +234,7 @@ class Module:
             return term.Def(core, scheme.params, zonk.type(t), zonk(match))
 
         for name, entry in found.items():
-            core, t = self.qualified(name), entry.scheme.ty
+            core, t = self.qualified(name), closed(self.cx.solver, entry.scheme.ty, {})
             self.add(lambda zonk, core=core, variable=entry.name, t=t: component(zonk, core, variable, t))
             if not quiet:
                 self.cx.loud.add(core)

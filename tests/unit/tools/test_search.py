@@ -24,6 +24,10 @@ def known() -> list:
         ("vmap", {"map"}),
         ("random permutation", {"Random.permutation"}),
         ("gamma", {"Special.gamma", "Random.gamma"}),
+        ("cumulative sum", {"cumsum"}),  # in another system `cumulative_sum`
+        ("batch norm", {"Nn.batch_norm"}),
+        ("read csv columns", {"Data.read_csv"}),  # the most words in its name
+        ("histograms", {"Plot.histogram", "Stats.histogram"}),  # a plural
         ("Gumbel copula", set()),
         ("Optim.goal", {"Optim.goal"}),  # a data type
         ("Converged", {"Optim.Converged"}),  # a constructor
@@ -38,7 +42,8 @@ def test_first_found(known: list, query: str, first: set[str]) -> None:
     ("query", "way"),
     [("pow", "x ** y"), ("torch.hstack", "xs ++ ys"), ("jit", "compiled"), ("np.tile", "Array.repeat n xs"),
      ("np.diff", "Array.diff xs"), ("torch.save", "Tree.save path p"), ("moving average", "Array.windows n xs"),
-     ("norm.rvs", "Dist.samples key n d"), ("k-means", "argmin")],
+     ("norm.rvs", "Dist.samples key n d"), ("k-means", "argmin"), ("peaks", "above both neighbours"),
+     ("particle filters", "Random.categorical"), ("regex", "String.split")],
 )
 def test_what_has_no_name_here_is_written_in_another_way(known: list, query: str, way: str) -> None:
     """It is told first, and `tile` does not find `quantile`."""
@@ -78,6 +83,7 @@ def test_named(known: list) -> None:
 
 def test_commands(dpl) -> None:
     assert dpl("doc", "--search", "int[n] -> string").stdout.splitlines()[0].startswith("String.of_codes cs : ")
+    assert dpl("doc", "--search", "least", "squares").stdout == dpl("doc", "--search", "least squares").stdout
     assert dpl("doc", "hessian").stdout.startswith("Ad.hessian f x : ")
     assert "starts_with part s : string -> string -> bool\n    Does the string begin" in dpl("doc", "String").stdout
     for words in (("xyzzy",), ("--search", "xyzzy plugh")):

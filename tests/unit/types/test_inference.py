@@ -101,6 +101,14 @@ def test_annotated_variables() -> None:
     assert types(text, "id", "none", "f") == ["'a -> 'a", "'a list", "'a -> 'a * int"]
 
 
+def test_patterns_at_the_top() -> None:
+    """Each name is as polymorphic as the value, in sizes too; and a pattern gives the type of an error its form."""
+    text = "let (n, (f, id)) = (3, ((fun xs -> sum xs), fun x -> x))\nlet s = (f [1.0], f [1i64, 2], id n, id true)"
+    assert types(text, "f", "s") == ["'a[n] -> 'a with 'a : num", "float * int * int * bool"]
+    assert types('let (p, q) = error "boom"\nlet r = p + 1i64', "r") == ["int"]
+    rejected("let f x = unbound x\nlet (p, q) = f 2\nlet [a, b] = f 3\nlet r = p + a", "E0202")
+
+
 def test_value_restriction() -> None:
     assert types("let r = ref []\ndo r := 1 :: !r", "r") == ["int list ref"]
     rejected("let r = ref []\ndo r := 1 :: !r\ndo r := true :: !r", "E0201")

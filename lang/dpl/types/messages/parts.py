@@ -201,7 +201,16 @@ def sequences(actual, span: Span | None) -> tuple[str, ...]:
     """Helps for a list where an array is wanted, and the reverse."""
     if type(actual) is ty.Arr and actual.size == ty.Size(1) and span and re.match(r"\[(?!for\b)", span.text):
         return ("a list of one element ends with a semicolon:  [e;]",)
-    return ("lists are written with semicolons, arrays with commas; `List.to_array` and `List.of_array` convert",)
+    return (converted(type(actual) is ty.Arr, span),)
+
+
+def converted(is_array: bool, span: Span | None) -> str:
+    """How an array at `span` is written as a list, or made one; or a list as an array."""
+    text = span.text if span is not None else ""
+    if re.match(r"\[(?!\s*for\b)", text):
+        return "a list is written with semicolons:  [a; b]" if is_array else "an array is written with commas:  [a, b]"
+    given = as_argument(text) if 0 < len(text) < 30 and "\n" not in text else "(...)"
+    return f"a list of it:  List.of_array {given}" if is_array else f"an array of it:  List.to_array {given}"
 
 
 def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...]) -> tuple[str, ...]:
@@ -230,6 +239,8 @@ def by_rows(span: Span, why: Why, ranks: tuple[int, int]) -> tuple[str, ...]:
     call = before if is_whole else f"{found[2]} {'... ' * (found[1] != '1')}"
     others = " ..." if re.match(r" +(?!(in|then|else|do|with|and|of)\b)[\w(\[\"]", after) else ""
     given = span.text if len(span.text) < 30 and "\n" not in span.text else "e"
+    if found[2] == "Linalg.diag":  # NumPy's `diag` is of both
+        return (f"the diagonal of a matrix:  Linalg.diagonal {as_argument(given)}",)
     if ranks == (1, 2):
         return (f"a table of this one row:  {call}[{given}]{others}",)
     one = "row" if ranks[1] else "x"
@@ -278,6 +289,8 @@ def taken_apart(t) -> tuple[str, ...]:
             return ("a part of a string:  String.slice 0 1 s", "its code points:  (String.codes s)[0]")
         case ty.Con("Map.map"):
             return ("the value of a key:  match Map.find k m with | Some v -> ... | None -> ...",)
+        case ty.Fn():
+            return missing("")
         case ty.Con("list"):
             return ("use `List.nth`, or `List.to_array` first",)
         case _ if is_option(t):

@@ -9,7 +9,7 @@ from dpl.core import term, ty
 from dpl.syntax import tree
 from dpl.syntax.formatter.shape import spine
 from dpl.types.messages.axes import along
-from dpl.types.messages.parts import as_argument
+from dpl.types.messages.parts import as_argument, converted
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.solve.constraints import NUMERIC
 from dpl.types.solve.meta import Meta, Type, prune
@@ -40,7 +40,7 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     if name in ("diff", "Ad.diff") and i == 1 and kind_given(cx, value) in ("Arr", "Tup"):
         f = written(args[0].value)
         return f"it takes one number; of more:  grad {f} xs ; in a direction:  jvp {f} xs v"
-    if other := of_other_module(cx, name, wanted, kind_given(cx, value)):
+    if other := of_other_module(cx, name, wanted, value):
         return other
     of_one = type(wanted) is ty.Arr and len(arrows) == 1 and type(prune(rest)) is not ty.Fn
     if of_one and all(kind_given(cx, arg.value) == NUMBER for arg in args):
@@ -125,7 +125,8 @@ def of_library(cx: Context, name: str, least: int) -> str:
     found = cx.modules[module].values.get(plain) if module in cx.modules else None
     if not isinstance(found, Value | Primitive) or len(kinds_wanted(found.scheme.ty)) < least:
         return ""
-    return f"the whole type:  {name} : {show_scheme(found.scheme)}"
+    parameters = found.parameters if isinstance(found, Value) else ()
+    return f"the whole type:  {' '.join((name, *parameters))} : {show_scheme(found.scheme)}"
 
 
 def of_sibling(cx: Context, name: str, args: list[Arg]) -> str:
@@ -260,8 +261,10 @@ def unchanging(value: tree.Expr | term.Term) -> str:
     return f"only references change:  let {written(value)} = ref e"
 
 
-def of_other_module(cx: Context, name: str, wanted: Type, given: str) -> str:
-    """A help for `length s` of a string, and `List.map f xs` of an array: the same function elsewhere."""
+def of_other_module(cx: Context, name: str, wanted: Type, value: tree.Expr | term.Term) -> str:
+    """A help for `length s` of a string, and `List.map f xs` of an array: the same function elsewhere, or the value as
+    what the function takes."""
+    given = kind_given(cx, value)
     module, _, plain = name.rpartition(".")
     kinds = {"string": ("String", "a string"), "list": ("List", "a list"), "Arr": ("", "an array")}
     if given not in kinds or given == kind_of(wanted) or type(wanted) is Meta:
@@ -269,10 +272,10 @@ def of_other_module(cx: Context, name: str, wanted: Type, given: str) -> str:
     home, words = kinds[given]
     values = cx.modules[home].values if home in cx.modules else {}
     if home and plain in values and module != home:
-        written_as = " ; an array is written with commas:  [a, b]" if home == "List" else ""
-        return f"of {words}:  {home}.{plain}{written_as}"
-    of_array = f"of {words}:  {plain} ; a list is written with semicolons:  [a; b]"
-    return of_array if not home and module == "List" and cx.find(plain) is not None else ""
+        return f"of {words}:  {home}.{plain}" + (f" ; {converted(False, value.span)}" if home == "List" else "")
+    if home or module != "List" or cx.find(plain) is None:
+        return ""
+    return f"of {words}:  {plain} ; {converted(True, value.span)}"
 
 
 def exchanged(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:

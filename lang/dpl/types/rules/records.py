@@ -133,10 +133,10 @@ def field_access(cx: Context, e: tree.Field, expected) -> term.Term:
     value = content(cx, e.record, e.name) if isinstance(e.record, tree.Unary) else cx.infer(e.record)
     known = prune(value.ty)
     if type(known) in (ty.Tup, ty.Arr, ty.Fn) or (type(known) is ty.Con and not is_record(cx, known)):
-        from dpl.types.state.unbound import called_on
+        from dpl.types.state.unbound import called_on, of_inner_field
 
         title = f"{printer(cx).type(known)} is not a record, and has no field `{e.name}`"
-        raise cx.fail("E0203", title, e.span, helps=called_on(cx, e, known))
+        raise cx.fail("E0203", title, e.span, helps=of_inner_field(cx, e, known) or called_on(cx, e, known))
     if isinstance(e.record, tree.Var) and isinstance(cx.find(e.record.name), Failed) and not cx.is_field(e.name):
         raise Failed.again()
     data = record_of(cx, [e.name], value.ty, e.span)

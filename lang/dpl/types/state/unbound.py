@@ -196,6 +196,32 @@ def called_on_function(cx, name: str, owner: str, is_near: bool) -> str:
     return f"functions are composed by  fun x -> {owner} ({name} x)"
 
 
+def of_inner_field(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
+    """The help for `r.x` where `r` is no record, but an option, a list, a tuple of records, or a function that gives
+    one."""
+    name, owner = e.name, e.record.span.text if len(e.record.span.text) < 30 else "x"
+
+    def has(inner: Type | ty.Size) -> bool:
+        found = inner if isinstance(inner, ty.Size) else prune(inner)
+        data = cx.datas.get(found.name) if isinstance(found, ty.Con) else None
+        return data is not None and name in data.fields
+
+    match t:
+        case ty.Con("Prelude.option", (inner,)) if has(inner):
+            return (f"where there is one:  match {owner} with | Some r -> r.{name} | None -> ...",)
+        case ty.Con("Prelude.result", (inner, _)) if has(inner):
+            return (f"where it succeeded:  match {owner} with | Ok r -> r.{name} | Error _ -> ...",)
+        case ty.Con("list", (inner,)) if has(inner):
+            return (f"of each element:  List.map (fun r -> r.{name}) {owner}",)
+        case ty.Fn(arg, _, result) if has(result):
+            return (f"what the function gives has it:  ({owner} {'()' if prune(arg) == ty.UNIT else '...'}).{name}",)
+        case ty.Tup(items) if True in (having := [has(item) for item in items]):
+            parts = ["r" if i == having.index(True) else "_" for i in range(len(items))]
+            return (f"a part of it has it:  let ({', '.join(parts)}) = {owner} in r.{name}",)
+        case _:
+            return ()
+
+
 def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
     """Helps for `xs.map f`, where `xs`, of type `t`, is not a record."""
     name, owner = e.name, e.record.span.text if len(e.record.span.text) < 30 else "x"
@@ -265,7 +291,8 @@ def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> Dp
             way = Way(suggest(member, (), {member: [f"{qualifier}.{name}" for name in of_its_words(member, names)]}))
         if plainly and qualifier == "List" and "to_array" in names:
             way = Way((f"of an array it is  {member} , which  List.to_array xs  makes of a list",))
-        way = called_plainly(cx, "value", small, span) if kind == "constructor" and not way.helps else way
+        if kind == "constructor" and not names and not way.helps:
+            way = called_plainly(cx, "value", small, span)
         if kind == "constructor" and names and not near and not any(f" {qualifier}." in help for help in way.helps):
             way = Way((*way.helps, f"the constructors of `{qualifier}`:  {', '.join(names)}"))
     title = f"module `{qualifier}` has no {kind} `{member}`"
