@@ -2,9 +2,9 @@
 
     [for i < n -> sum [for j < m -> x[i] * y[j]]]        3 m + 1 for each point
 
-The number is a polynomial in what is known outside of the loop: counts, and the lengths of arrays.  Loops of unknown
-length count as GUESS steps.  The rows of operations say what these cost (`Row.cost`); one that is not cheap counts as
-DEAR.
+The number is a polynomial in what is known outside of the loop: counts, and the lengths of arrays, also of those that
+the points make.  Loops of unknown length count as GUESS steps.  The rows of operations say what these cost
+(`Row.cost`); one that is not cheap counts as DEAR.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import cast
 
 from dplc.flat import term as f
+from dplc.flat.dims import Dims, dims_of
 from dplc.flat.ops.row import Measure
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -28,7 +29,7 @@ Work = dict[tuple[str, ...], float]  # the factor of each product of operands
 
 def of_block(program: f.Program, block: f.Block, known: Known) -> Work:
     """The work of a block; `known` has the values of variables from outside."""
-    return _Meter(program, known).block(block)
+    return _Meter(program, known, dims_of(block)).block(block)
 
 
 def number(value: float) -> Work:
@@ -51,9 +52,10 @@ def times(a: Work, b: Work) -> Work:
 class _Meter:
     """Adds up costs.  It stands for the emitter of code that counts, so that the rows' costs give polynomials."""
 
-    def __init__(self, program: f.Program, known: Known, depth: int = 0) -> None:
+    def __init__(self, program: f.Program, known: Known, dims: Dims, depth: int = 0) -> None:
         self.program = program
         self.known = known
+        self.dims = dims
         self.depth = depth
         self.lengths: dict[str, Work] = {}  # variables that have the length of an array
 
@@ -94,7 +96,8 @@ class _Meter:
     def call(self, name: str) -> Work:
         if self.depth == DEEP:
             return number(GUESS)
-        return _Meter(self.program, lambda var, k: None, self.depth + 1).block(self.program.fns[name].body)
+        body = self.program.fns[name].body
+        return _Meter(self.program, lambda var, k: None, dims_of(body), self.depth + 1).block(body)
 
     def work(self, amount: object) -> Work:
         """A number, a variable or a polynomial as a polynomial."""
@@ -120,10 +123,14 @@ class _Meter:
         return total
 
     def dim(self, array: f.Atom, k: int) -> Work:
-        operand = self.known(array, k) if isinstance(array, f.Var) else None
-        if operand is None:
-            return number(GUESS)
-        return number(float(operand)) if operand.isdigit() else {(operand,): 1.0}
+        match self.dims.of(array, k):
+            case (there, dim):
+                operand = self.known(there, dim)
+                if operand is None:
+                    return number(GUESS)
+                return number(float(operand)) if operand.isdigit() else {(operand,): 1.0}
+            case length:
+                return number(GUESS) if length is None else self.work(length)
 
     def made(self, array: f.Atom, dims: tuple[f.Atom, ...]) -> Work:
         return self.product(*dims) if isinstance(array, f.Const) else number(0.0)
