@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from dpl.syntax.load import read
 from dplc.machine.emit.bodies.resume import type_of
+from dplc.machine.failure import trace
 from dplc.machine.llvm import sampler, versions
 from dplc.machine.object.image import Image
 from dplc.machine.run import cache
 from dplc.machine.run.hot import everything, repaying
 from dplc.machine.run.linked import quickly_linked
+from dplc.machine.run.places import instructions, with_places
 from dplc.machine.run.program import LoadedImage, Program, load, run_loaded
 from dplc.machine.run.ticks import ticking
 from dplc.machine.run.tiers import Upgrade, earlier
@@ -46,6 +48,14 @@ def quick(file: Path) -> Program:
     program = quickly_linked(text, sites.to_json())
     cache.store(file, [source], program)
     return program
+
+
+def test_quick_code_has_the_places_of_failures_only_when_it_has_failed(file: Path) -> None:
+    program = quick(file)
+    made = with_places(program.code, program.text)
+    assert instructions(made) == instructions(program.code)
+    assert trace.read(trace.Object(made)).rows
+    assert not trace.read(trace.Object(program.code)).rows
 
 
 def wait(upgrade: Upgrade) -> None:

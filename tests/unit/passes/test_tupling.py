@@ -102,12 +102,12 @@ def test_other_calls_stay(text: str) -> None:
     assert calls(flat(text)) == 2
 
 
-def test_a_step_of_more_guards_than_a_branch_skips_is_one_for_each_direction(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_of_many_guards_is_one_for_each_direction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows of a Hessian share what a step computes, but its guards would be asked in each."""
     step = "exp (sin (s * v[1]) + tanh (v[2] / s) / sqrt (1.0 + s ** 2) + log (abs (s * v[3])))"
     text = f"let f (v : float[4]) = loop s = v[0] for i < 50 do {step}\ndo print (Ad.hessian f [0.5, 0.7, 0.3, 0.4])\n"
     together = flat(text, "tupling")
-    monkeypatch.setattr(tupled, "MANY_TOGETHER", 20)
+    monkeypatch.setattr(tupled, "GUARDED", 20)
     assert len(flat(text, "tupling").fns) < len(together.fns)
 
 

@@ -89,8 +89,12 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {  # the type of the result, and those o
     "LLJIT_Dylib_Tracker_Dispose": (c_bool, c_void_p, TEXT),
 }  # fmt: skip
 
-# Loops over the rows of a matrix had a version with vectors for rows of one element, and none for others.
-OPTION = b"-enable-mem-access-versioning=false"
+OPTIONS = (
+    # Loops over the rows of a matrix had a version with vectors for rows of one element, and none for others.
+    b"-enable-mem-access-versioning=false",
+    # A text is verified once, by `parsed`: to find old debug information, the parser did it before, and aborted.
+    b"-disable-auto-upgrade-debug-info",
+)
 NOTHING: Mapping[str, int] = MappingProxyType({})
 LOCK = threading.RLock()  # one thread at a time is in the library
 
@@ -101,7 +105,8 @@ def library() -> ctypes.CDLL:
     if found is None or not found.submodule_search_locations:
         raise ImportError("llvmlite is not installed")
     made = ctypes.CDLL(os.path.join(found.submodule_search_locations[0], FILE))
-    made.LLVMPY_SetCommandLine(b"dpl", OPTION)
+    for option in OPTIONS:
+        made.LLVMPY_SetCommandLine(b"dpl", option)
     return made
 
 

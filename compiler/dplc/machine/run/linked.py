@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dpl.regex import regex
 
-from dplc.machine.llvm.versions import has_versions, mixed, plain, quick, sizes
+from dplc.machine.llvm.versions import has_versions, mixed, plain, quick, sizes, without_places
 from dplc.machine.object import elf
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
@@ -41,7 +41,7 @@ def quickly_linked(text: str, sites: str) -> Program:
     if not has_versions(text):
         return linked(Compiled(assemble(plain(text, inlined), most=0), sites))
     later = zlib.compress(text.encode("utf-8", "surrogatepass"), level=1)
-    code = assemble(quick(text, inlined), most=0)
+    code = assemble(without_places(quick(text, inlined)), most=0)
     return Program(replaceable(code, text), code, sites, text=later, lines=sizes(text))
 
 

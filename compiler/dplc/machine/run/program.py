@@ -23,10 +23,11 @@ MORE = ("libm.so.6", "libgcc_s.so.1")  # libraries of C that Python may not have
 
 
 class Program:
-    """An image with what is needed when it fails: the object code of the program (it has the debug information) and
-    its sites, as JSON.  `warnings` are pickled; empty if there are none.  `text` is the compressed text, of which some
-    is still to be optimised, `lines` the size of each function there, and `hot` those that are optimised; all are empty
-    if the whole image is.  `reads_arguments` says whether it asks for the words after its file."""
+    """An image with what is needed when it fails: the object code of the program (it has the debug information, or
+    `places.with_places` makes it) and its sites, as JSON.  `warnings` are pickled; empty if there are none.  `text` is
+    the compressed text, of which some is still to be optimised, `lines` the size of each function there, and `hot`
+    those that are optimised; all are empty if the whole image is.  `reads_arguments` says whether it asks for the words
+    after its file."""
 
     __slots__ = ("code", "hot", "image", "lines", "reads_arguments", "sites", "text", "warnings")
 
@@ -82,8 +83,11 @@ class LoadedImage(Loaded):
         return (ctypes.c_int64 * 5).from_address(self.base + self.image.exports[BEGUN])
 
     def parts(self, program: Program) -> list[tuple[bytes, int]]:
-        """The object codes in memory, each with the address of its entry."""
-        return [(program.code, self.start), *((code, other.start) for code, other in self.versions)]
+        """The object codes in memory, with debug information, each with the address of its entry."""
+        from dplc.machine.run.places import with_places
+
+        code = with_places(program.code, program.text) if program.text and not program.hot else program.code
+        return [(code, self.start), *((code, other.start) for code, other in self.versions)]
 
 
 class Missing(Exception):

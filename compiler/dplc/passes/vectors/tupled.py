@@ -22,10 +22,10 @@ from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.nans import guarded
 from dplc.flat.walk import atoms, blocks, every, rhs_mentions
-from dplc.passes.simplify.nan_guards import MANY_TOGETHER
 
 Mask = tuple[bool, ...]
 LARGE = 4000  # operations that a group of calls adds to those of one
+GUARDED = 256  # guards against NaN of all calls in a step: with more, a step takes longer than one after the other
 JOINING = {f.Call, f.If, f.Switch, f.Build, f.For, f.While}  # whose results need not be varied if an operand is
 HOT = 16  # weight of an operation in a loop or recursion
 
@@ -108,8 +108,7 @@ class Tupled:
 
     def worth(self, recursive: set[str]) -> int:
         """How many calls are worth making as one: as many as code does not become too large for, 0 if they share too
-        little.  A step of so many guards against NaN that no branch skips them takes longer than one step after the
-        other."""
+        little, or steps have too many guards against NaN."""
         once = each = more = guards = 0
         for key, facts in self.reached().items():
             body, hot = self.program.fns[key.fn].body, key.fn in recursive
@@ -118,7 +117,7 @@ class Tupled:
                 once += 0 if on else weight
                 each += weight if on else 0
                 more += on
-        many = min(1 + LARGE // max(1, more), MANY_TOGETHER // max(1, guards))
+        many = min(1 + LARGE // max(1, more), GUARDED // max(1, guards))
         return many if once >= HOT and 8 * once >= each else 0
 
     def reached(self) -> dict[Key, Facts]:
