@@ -132,7 +132,7 @@ class Collector:
                 (at, *others) = {self.last(arm, matrix) for arm in blocks_of(rhs)}
                 if not others:
                     return at
-            case f.Op("matmul_acc", (first, *_)) if first == matrix:
+            case f.Op("matmul_acc" | "acc_zeros", (first, *_)) if first == matrix:
                 return 0
             case f.For() if matrix in rhs.inits:
                 return rhs.inits.index(matrix)
@@ -178,6 +178,9 @@ class Collector:
                 return self.branch(bind, at, matrix, rows)
             case _ if list(rhs_mentions(bind.rhs)).count(matrix.name) != 1:
                 raise Unfit
+            case f.Op("acc_zeros"):
+                self.b.binds.append(bind)
+                return rows
             case f.Op() as op:
                 return self.addition(bind, op, rows)
             case f.Call(_, args, span) if self.through:

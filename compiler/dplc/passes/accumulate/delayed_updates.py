@@ -34,6 +34,7 @@ from dplc.flat import term as f
 from dplc.flat.build import block_of
 from dplc.flat.call_graph import callees
 from dplc.passes.accumulate.collected_rows import Collector, Through, Unfit, columns_of
+from dplc.passes.accumulate.written_products import by_vectors
 
 FEW = 8  # steps for which it does not pay
 MATRICES = (f.Arr(f.F64, 2), f.Arr(f.Num("f32"), 2))
@@ -44,16 +45,27 @@ def loop_updated_late(bind: f.Bind, supply: Callable[[], f.Supply]) -> list[f.Bi
     loop = bind.rhs
     assert isinstance(loop, f.For)
     few = isinstance(loop.count, f.Const) and isinstance(loop.count.value, int) and loop.count.value < FEW
-    columns = {} if few else columns_of(loop.body)
     after: list[f.Bind] = []
-    for k, var in enumerate(loop.state if columns else ()):
-        if var.ty in MATRICES:
-            try:
-                bind, *last = _loop(bind, k, Collector(columns, var.ty, supply()))
-            except Unfit:
-                continue
-            after += last
+    for k in [k for k, var in enumerate(loop.state) if var.ty in MATRICES and not few]:
+        bind, *last = _collected(bind, k, supply)
+        after += last
     return [bind, *after]
+
+
+def _collected(bind: f.Bind, k: int, supply: Callable[[], f.Supply]) -> tuple[f.Bind, ...]:
+    """The loop with the outer products for state number `k` collected, and what follows it; those that are written as
+    nests of loops, too."""
+    loop = bind.rhs
+    assert isinstance(loop, f.For)
+    for write in (by_vectors, lambda body, matrix, supply: body):
+        body = write(loop.body, loop.state[k], supply)
+        if columns := columns_of(body):
+            try:
+                made = f.Bind(bind.vars, replace(loop, body=body))
+                return _loop(made, k, Collector(columns, loop.state[k].ty, supply()))
+            except Unfit:
+                pass
+    return (bind,)
 
 
 def _loop(bind: f.Bind, k: int, collector: Collector) -> tuple[f.Bind, ...]:

@@ -164,6 +164,7 @@ class Wants:
     varying: set[str] = field(default_factory=set)  # read or updated at an index that is not a constant
     free: set[str] = field(default_factory=set)
     looped: set[str] = field(default_factory=set)  # made by loops, and used once
+    vectors: set[str] = field(default_factory=set)  # made in this loop by operations that others are fused with
     uses: Counter[str] = field(default_factory=Counter)
     joined: list[Joined] = field(default_factory=list)
     waiting: list[tuple[f.Op, f.Var]] = field(default_factory=list)  # they want no elements by themselves
@@ -251,9 +252,10 @@ class Wants:
             if state.name not in given or prod(self.shape(state) or ()) <= FEWER:
                 self.free |= {state.name, after.name}
         builds, self.builds = self.builds, 0
+        vectors, self.vectors = self.vectors, set()
         for body in blocks(loop):
             self.block(body, inner)
-        self.builds = builds
+        self.builds, self.vectors = builds, vectors
         self.whole.update(names(loop.body.results[width:]))
         for parts in zip(loop.state, bind.vars, loop.inits, loop.body.results):
             self.joined.append(Joined(parts[:2], parts[2:]))
@@ -274,6 +276,8 @@ class Wants:
             self.opened.update(names(op.args))
             return
         self.whole.update(names(op.args))
+        if OPS[op.op].elementwise:
+            self.vectors.update(names(made))
         if op.op in ("index", "update") and not all(isinstance(a, f.Const) for a in op.args[-1:]):
             self.varying.update(names(op.args[:1]))
         if op.op == "index" or (op.op == "slice" and self.nested):
@@ -302,7 +306,7 @@ class Wants:
             return False
         if op.op == "sum" and not self.looped.isdisjoint(names(args)):
             return False  # the loop adds up what it computes
-        if self.in_memory(op) and not (OPS[op.op].elementwise and OPS[op.op].cheap):
+        if self.in_memory(op) and not (OPS[op.op].cheap and self.vectors.isdisjoint(names(args))):
             return False
         trial = Writer(f.Supply(), [])
         return EXPANSIONS[op.op](trial, op, [blank_of(self.shape(a), a) for a in op.args]) is not None
