@@ -111,5 +111,6 @@ def is_moved(rhs: f.Rhs) -> bool:
 
 
 def takes_long(rhs: f.Rhs) -> bool:
-    """True for what takes longer than a read."""
-    return isinstance(rhs, f.Op) and not (OPS[rhs.op].cheap or OPS[rhs.op].light)
+    """True for what takes longer than a read.  Whole numbers are places: whoever reads at one that is computed knows
+    more than of one that is read."""
+    return isinstance(rhs, f.Op) and rhs.args[0].ty != f.I64 and not (OPS[rhs.op].cheap or OPS[rhs.op].light)

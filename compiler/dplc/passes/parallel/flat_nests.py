@@ -43,8 +43,9 @@ def flat_nest(par: f.Par) -> f.Par:
 
 def is_index_arithmetic(bind: f.Bind) -> bool:
     op = bind.rhs
-    return (isinstance(op, f.Op) and OPS[op.op].elementwise and OPS[op.op].cheap and droppable(op)
-            and all(x.ty == f.I64 for x in (*op.args, *bind.vars)))  # fmt: skip
+    if not isinstance(op, f.Op) or not OPS[op.op].elementwise or not droppable(op):
+        return False
+    return all(x.ty == f.I64 for x in (*op.args, *bind.vars))
 
 
 def is_some(count: f.Atom) -> bool:

@@ -48,6 +48,10 @@ def natural(count: f.Atom) -> bool:
     return isinstance(count, f.Const) and isinstance(count.value, int) and count.value >= 0
 
 
+def natural_divisor(x: f.Atom) -> bool:
+    return natural(x) and x != f.Const(0, x.ty)
+
+
 def pure(op: f.Op) -> bool:
     """True for an operation that has no effects and cannot fail."""
     row = OPS[op.op]
@@ -55,7 +59,7 @@ def pure(op: f.Op) -> bool:
         return row.quiet
     match row.fails:
         case Fails.ZERO:
-            return f.is_float(elem_of(op.args[0].ty)) or bool(op.attr("ring"))
+            return f.is_float(elem_of(op.args[0].ty)) or bool(op.attr("ring")) or natural_divisor(op.args[-1])
         case Fails.COUNT:
             return natural(op.args[0]) or bool(op.attr("unchecked"))
         case Fails.BOUNDS | Fails.VALUES:

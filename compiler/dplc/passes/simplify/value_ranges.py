@@ -13,6 +13,8 @@ two, so that the others lie side by side:
 
     k = max 0 (sub i 1)                           c = eq (sub i 1) -1
     x = index a k                        =>       x = if c { index a 0 } else { index a (sub i 1) }
+
+`clip` is the least of a greatest number, if its limits are in order.
 """
 
 from __future__ import annotations
@@ -50,12 +52,16 @@ def decided(fn: f.Fn, supply: f.Supply) -> f.Fn:
 
 def compares(body: f.Block) -> bool:
     """True if a body may compare whole numbers, or cut them off."""
-    found = [bind.rhs for bind in every(body) if is_boolean(bind) or is_cut_off(bind.rhs)]
+    found = [bind.rhs for bind in every(body) if is_boolean(bind) or is_cut_off(bind.rhs) or is_clip(bind.rhs)]
     return any(isinstance(rhs, f.Op) and rhs.args and rhs.args[0].ty == f.I64 for rhs in found)
 
 
 def is_cut_off(rhs: f.Rhs) -> bool:
     return excess(rhs) is not None and isinstance(rhs, f.Op) and rhs.args[0].ty == f.I64
+
+
+def is_clip(rhs: f.Rhs) -> bool:
+    return isinstance(rhs, f.Op) and rhs.op == "clip" and rhs.args[0].ty == f.I64
 
 
 def is_boolean(bind: f.Bind) -> bool:
@@ -83,12 +89,15 @@ class Cut:
 
 
 class _Ranges:
-    """One function.  `constants` has the results of comparisons that are decided."""
+    """One function.  `constants` has what numbers are of which that is decided: results of comparisons, and numbers
+    that may be cut off; `limits` has those that are, somewhere."""
 
     def __init__(self, conditions: Conditions, supply: f.Supply) -> None:
         self.conditions, self.supply = conditions, supply
         self.affine = conditions.affine
-        self.constants: dict[str, f.Const] = {}
+        self.constants: dict[str, f.Atom] = {}
+        self.limits: dict[str, f.Op] = {}
+        self.indices: list[f.Var] = []  # those of the loops around
         self.cuts: dict[str, Cut] = {}
         self.before: list[f.Bind] = []  # what goes before the present binding
 
@@ -106,15 +115,23 @@ class _Ranges:
     def bind(self, bind: f.Bind) -> f.Bind:
         match bind.rhs:
             case f.Op() as op:
+                op = self.clipped(op)
+                bind = with_rhs(bind, op)
                 self.affine.define(bind)
                 if is_boolean(bind):
                     bind = self.compared(bind, op)
                 elif is_cut_off(op):
                     self.cut(bind.vars[0], op)
                 elif op.op == "index":
+                    op = replace(op, args=changed(op.args, self.atom))
                     bind = with_rhs(bind, self.read(bind.vars[0], op))
             case f.For(index, count) | f.Build(index, count):
                 self.affine.loop(index, count)
+                self.indices.append(index)
+                bind = with_rhs(bind, rebuild(bind.rhs, self.atom, self.block, unchanged))
+                self.indices.pop()
+                self.conditions.define(bind)
+                return bind
             case f.If() as branch:
                 bind = with_rhs(bind, self.conditions.branches(branch, self.block))
                 self.conditions.define(bind)
@@ -124,6 +141,18 @@ class _Ranges:
         bind = with_rhs(bind, rebuild(bind.rhs, self.atom, self.block, unchanged))
         self.conditions.define(bind)
         return bind
+
+    def clipped(self, op: f.Op) -> f.Op:
+        """The lesser of two numbers in place of one that is cut off at both ends, if these are in order."""
+        if not is_clip(op):
+            return op
+        x, low, high = map(self.atom, op.args)
+        if not self.at_most(low, high):
+            return op
+        least = replace(op, op="max", args=(x, low))
+        above = self.made(least, f.I64)
+        self.cut(above, least)
+        return replace(op, op="min", args=(self.atom(above), high))
 
     def compared(self, bind: f.Bind, op: f.Op) -> f.Bind:
         """A comparison, which may be decided, or an equality."""
@@ -158,13 +187,33 @@ class _Ranges:
         return bind.vars[0]
 
     def cut(self, var: f.Var, op: f.Op) -> None:
-        """Notes a number that is cut off at one value of an index."""
+        """Notes a number that is cut off nowhere, or at one value of an index."""
+        op = replace(op, args=changed(op.args, self.atom))
+        for one, other in (op.args, op.args[::-1]):
+            if self.at_most(one, other):
+                self.constants[var.name] = one if op.op == "min" else other
+                return
+        self.limits[var.name] = op
         for number, limit in (op.args, op.args[::-1]):
             asked = f.Op(excess(op) or op.op, (number, limit), op.attrs, op.span)
             equality = None if isinstance(number, f.Const) else self.equality(asked)
             if equality is not None and equality.op == "eq":
                 self.cuts[var.name] = Cut(self.made(equality, f.BOOL), limit, number)
                 return
+
+    def at_most(self, one: f.Atom, other: f.Atom) -> bool:
+        """True if a number is known to be at most another one, either of which may be cut off."""
+        ones, others = [self.limits.get(x.name) if isinstance(x, f.Var) else None for x in (one, other)]
+        if ones is not None:
+            asked = [self.at_most(x, other) for x in ones.args]
+            return any(asked) if ones.op == "min" else all(asked)
+        if others is not None:
+            asked = [self.at_most(one, x) for x in others.args]
+            return all(asked) if others.op == "min" else any(asked)
+        return self.is_least(one, other) or any(self.is_least(one, i) and self.is_least(i, other) for i in self.indices)
+
+    def is_least(self, one: f.Atom, other: f.Atom) -> bool:
+        return self.conditions.decided(f.Op("le", (one, other))) is True
 
     def read(self, var: f.Var, op: f.Op) -> f.Rhs:
         """A read of an array, at one of two indices where one is cut off."""
