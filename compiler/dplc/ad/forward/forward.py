@@ -404,7 +404,9 @@ class Forward:
         if not bulk.chooses(op):
             return parts
         there = self.there(op)
-        chosen = [Part(part.atom, MAYBE_ZERO, bulk.not_chosen(b, op, i, part, y)) for i, part in there]
+        others = [bulk.other_chosen(b, op, i, part, y) for i, part in there]
+        chosen = [Part(part.atom, MAYBE_ZERO, bulk.not_chosen(b, other, part))
+                  for (_, part), other in zip(there, others, strict=True)]  # fmt: skip
         absent = sum_of(b, parts[0].atom, chosen).absent if all(part.absent for part in chosen) else None
         certain = all_certain([part for _, part in there])
         return [Part(p.atom, max(p.zeros, zeros_of_choice(y)), absent, certain=certain) for p in parts]

@@ -79,9 +79,9 @@ class Op:
         if not rules.chooses(self.op):
             return part.alike(t, part.part_of_sum(t.ty))
         zeros = Part(part.atom, max(part.zeros, ZERO_ELEMENTS)).part_of_sum(t.ty)
-        absent = rules.not_chosen(scope.b, self.op, i, part, self.y)
-        unused = rules.other_chosen(scope.b, self.op, i, part, self.y)
-        return Part(t, zeros, absent, certain=all_certain([part]), unused=unused)
+        other = rules.other_chosen(scope.b, self.op, i, part, self.y)
+        absent = rules.not_chosen(scope.b, other, part)
+        return Part(t, zeros, absent, certain=all_certain([part]), unused=other)
 
 
 @record

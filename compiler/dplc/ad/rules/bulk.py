@@ -68,10 +68,9 @@ def chooses(op: f.Op) -> bool:
     return OPS[op.op].derivative.chooses and not op.attr("absent")
 
 
-def not_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None:
-    """The condition under which nothing of `t` is in the contribution of operand `i` of a row that chooses one of its
-    operands; None if it is not known."""
-    other = other_chosen(b, op, i, t, y)
+def not_chosen(b: Builder, other: f.Atom | None, t: Part) -> f.Atom | None:
+    """The condition under which nothing of `t` is in a contribution, if a row chooses another operand under the
+    condition `other`; None if that is not known."""
     return b.op("or", other, absence(b, t)) if other is not None and t.has_zeros else other
 
 
@@ -96,7 +95,7 @@ def other_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | No
                 others.append(other)
             case _:
                 return None
-    return reduce(lambda x, y: b.op("or", x, y), others)
+    return reduce(lambda x, y: b.op("or", x, y), others) if others else f.Const(False, f.BOOL)
 
 
 def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:

@@ -124,16 +124,15 @@ def absence(b: Builder, part: Part | None) -> f.Atom:
 
 def nowhere(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
     """A condition under which all parts are symbolic zeros for certain; None if none is known."""
-    conditions = [unused(b, part) for part in parts]
-    known = [condition for condition in conditions if condition is not None]
-    return all_of(b, known) if len(known) == len(conditions) else None
+    told = [part.nullable or part.unused or (part.zeros is MAYBE_ZERO and part.certain) for part in parts]
+    return all_of(b, [nothing(b, part) for part in parts]) if all(told) else None
 
 
-def unused(b: Builder, part: Part) -> f.Atom | None:
-    """A condition under which a part is a symbolic zero for certain; None if none is known."""
+def nothing(b: Builder, part: Part) -> f.Atom:
+    """The condition under which a part is a symbolic zero for certain, where one is known."""
     if part.nullable:
         return b.op("is_null", part.atom)
-    return absence(b, part) if part.zeros is MAYBE_ZERO and part.certain else part.unused
+    return absence(b, part) if part.certain or part.unused is None else part.unused
 
 
 def contributions(b: Builder, part: Part | None) -> f.Atom:

@@ -134,7 +134,7 @@ def flattened(b: Builder, array: Value) -> tuple[f.Atom, f.Atom]:
     total: f.Atom = b.op("dim", (x,), k=0)
     for k in range(1, rank_of(x.ty)):
         total = b.op("mul", (total, b.op("dim", (x,), k=k)))
-    return (x if rank_of(x.ty) == 1 else b.op("reshape", (x, total))), total
+    return (x if rank_of(x.ty) == 1 else b.op("reshape", (x, total), unchecked=True)), total
 
 
 def elements_at(b: Builder, i: f.Atom, *arrays: f.Atom) -> list[Value]:

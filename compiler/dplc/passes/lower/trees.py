@@ -154,7 +154,8 @@ class Mapping:
         result = b.one(built, f.Arr(elem_of(first.ty), 1), "mapped")
         if rank_of(first.ty) == 1:
             return result
-        return b.op("reshape", (result, *[b.op("dim", (first,), k=k) for k in range(rank_of(first.ty))]), self.span)
+        dims = [b.op("dim", (first,), k=k) for k in range(rank_of(first.ty))]
+        return b.op("reshape", (result, *dims), self.span, unchecked=True)
 
     def data(self, ty: t.Con, operands: Sequence[f.Atom]) -> Value:
         def arm(tag: int, argument: Argument) -> Value:

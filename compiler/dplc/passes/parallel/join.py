@@ -264,10 +264,12 @@ class Joiner:
 
     def is_unused(self, bind: f.Bind) -> bool:
         """True for a dead Par, or a dead array of equal parts, that cannot fail, because its counts are lengths
-        or known."""
+        or known; and for dead views of them."""
         if any(self.uses[var.name] > 0 for var in bind.vars):
             return False
         match bind.rhs:
+            case f.Op("reshape") as op:
+                return bool(op.attr("unchecked"))
             case f.Op("fill", (count, _)) as op:
                 if op.attr("unchecked"):
                     return True

@@ -10,9 +10,14 @@ from dplc.flat.walk import every
 from dplc.passes.simplify.unmade import ruled
 
 
+def calls(program: f.Program) -> Counter[str]:
+    """How many calls of each function there are."""
+    return Counter(callee for fn in program.fns.values() for callee in callees(fn.body))
+
+
 def called_once(program: f.Program) -> list[str]:
     """The functions of which one call is the only use."""
-    uses = Counter(callee for fn in program.fns.values() for callee in callees(fn.body))
+    uses = calls(program)
     other = {*program.roots, *program.checkpoints, *program.rules}
     other.update(fn for name in program.rules for fn in ruled(program, name))
     other.update(bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad))

@@ -48,6 +48,16 @@ def _part(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
     return part(op, made) if isinstance(made, f.Op) else None
 
 
+def _reshape(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    """What was reshaped before, in the length that it was made with."""
+    made = defs.get(op.args[0].name) if isinstance(op.args[0], f.Var) else None
+    if not isinstance(made, f.Op) or made.op != "reshape":
+        return None
+    first = defs.get(made.args[0].name) if isinstance(made.args[0], f.Var) else None
+    length = (first.count,) if isinstance(first, f.Build) and rank_of(made.args[0].ty) == 1 else None
+    return made.args[0] if op.args[1:] == length else part(op, made)
+
+
 def _is_null(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
     x = op.args[0]
     return FALSE if isinstance(x.ty, f.Tup) or solid(x, defs) else TRUE if is_null(x) else None
@@ -77,7 +87,7 @@ FOLDS: Mapping[str, Callable[[f.Op, Mapping[str, f.Rhs]], f.Atom | None]] = {
     "cast": _cast,
     "bitcast": _bitcast,
     "index": _part,
-    "reshape": _part,
+    "reshape": _reshape,
     "is_null": _is_null,
     "acc_add": _acc_add,
     "acc_zeros": _acc_zeros,

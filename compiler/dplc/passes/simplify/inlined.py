@@ -18,6 +18,8 @@ SMALL = 12  # bindings, without tuples, of a function that is inlined at every c
 STRAIGHT = 160  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
 CHOICE = 4  # the same of an arm that vectors compute besides the other one
 REDUCING = 32  # the same of a function that gives one number of a vector
+MAPPING = 32  # the same of a function that computes an array of arrays, by elements
+FEW = 3  # calls of such a function, at most
 ASKING = 48  # the same of a function that mostly compares whole numbers
 CHOSEN = 32  # the same of a function with only the arms for the constructors that it is given
 
@@ -30,9 +32,17 @@ def has_at_most(most: int, body: f.Block) -> bool:
     return all(i < most for i, _ in enumerate(work))
 
 
-def pays_in_loops(fn: f.Fn, others: Mapping[str, f.Fn]) -> bool:
-    """True for a function that is inlined at calls in loops, as `others` are."""
-    return is_straight(fn, others) or asks_of_places(fn) or is_reduction(fn)
+def pays_in_loops(fn: f.Fn, others: Mapping[str, f.Fn], calls: int) -> bool:
+    """True for a function with so many calls that is inlined at those in loops, as `others` are."""
+    return is_straight(fn, others) or asks_of_places(fn) or is_reduction(fn) or (calls <= FEW and is_elementwise(fn))
+
+
+def is_elementwise(fn: f.Fn) -> bool:
+    """True for a function that computes an array of others, element by element, as `Tree.map2` does for a part of a
+    model: what follows on it, as in a step of a method of descent, is one loop with it."""
+    loops = [bind.rhs for bind in every(fn.body) if not isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet)]
+    arrays = len(fn.results) == 1 and isinstance(fn.results[0], f.Arr) and f.is_float(fn.results[0].elem)
+    return arrays and len(loops) == 1 and isinstance(loops[0], f.Build) and has_at_most(MAPPING, fn.body)
 
 
 def is_reduction(fn: f.Fn) -> bool:

@@ -44,7 +44,7 @@ from dplc.flat.walk import (
     with_rhs,
 )
 from dplc.passes.simplify.aggregates import branch_by_scalars, in_all_rows, loop_by_scalars
-from dplc.passes.simplify.callers import called_once, reachable
+from dplc.passes.simplify.callers import called_once, calls, reachable
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import POWERS, fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
@@ -66,7 +66,7 @@ def simplify(program: f.Program) -> f.Program:
     program = without_unmade(program)
     supply = supply_for(program)
     number, recursive = groups(program)
-    fixed = set(program.checkpoints) | set(program.rules)
+    fixed, uses = set(program.checkpoints) | set(program.rules), calls(program)
     inline = {name: program.fns[name] for name in called_once(program) if number[name] not in recursive}
     done: dict[str, f.Fn] = {}
     inner: dict[str, f.Fn] = {}
@@ -81,7 +81,7 @@ def simplify(program: f.Program) -> f.Program:
         if name not in fixed and not calls_itself:
             if has_at_most(SMALL, fn.body):
                 inline[name] = fn
-            elif pays_in_loops(fn, inner):
+            elif pays_in_loops(fn, inner, uses[name]):
                 inner[name] = fn
             elif any(choice(bind.rhs, fn.params) is not None for bind in fn.body.binds):
                 choosing[name] = fn
