@@ -236,8 +236,10 @@ class Reverse:
     def price(self, tape: Tape, bind: f.Bind) -> int | None:
         """The cost of repeating a binding of a tape.  Code that runs once repeats only what is cheap.  A test for null
         of an outer array is not repeated: the outer block would have to keep the array at each step of a loop, to save
-        one bit."""
+        one bit.  Products read a transposed matrix as it was (`fold_transposes`), if they see where it comes from."""
         match bind.rhs:
+            case f.Op("transpose") if tape.runs is Runs.ONCE:
+                return 1
             case f.Op("is_null", (f.Var(name),)) if name not in tape.names:
                 return None
             case f.Op(op) if OPS[op].cheap and not rank_of(bind.vars[0].ty):

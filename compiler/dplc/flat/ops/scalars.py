@@ -133,7 +133,8 @@ def conversion(
 def function(name: str) -> Row:
     """A function of numbers that has no special row: all its properties come from the primitive table."""
     called = name in elementary.NAMES or TABLE[name].llvm.startswith("rt.")
-    return scalar(name, OF_FIRST, second=None, cheap=False, quick=not called, derivative=curve(name))
+    cheap = name in ("abs", "sign", "relu")  # a step or two, on bits or by a comparison
+    return scalar(name, OF_FIRST, second=None, cheap=cheap, quick=not called, derivative=curve(name))
 
 
 def chosen(name: str, *, keeps: str) -> Row:

@@ -1,6 +1,6 @@
 """Kernels of matrix products, which `rt/matmul.each.rt` calls.
 
-    @rt.tile.f64        a tile of a product, kept in registers: up to eight rows of three vectors, or one of eight
+    @rt.tile.f64        a tile of a product, kept in registers: up to eight rows of three vectors, or one of up to eight
     @rt.window.f64      the same, where the elements of the left factor are found by tables: windows of an image
     @rt.outer.f64       the product of a column and a row
     @rt.matmul.i32      the whole product, for element types without tiles
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.runtime.shapes import Shape, Vectors, function
 
-TILES = (*((rows, vectors) for rows in (1, 2, 4, 8) for vectors in (1, 2, 3)), (1, 4), (1, 8))
+TILES = tuple((rows, vectors) for rows in (1, 2, 4, 8) for vectors in range(1, 9 if rows == 1 else 4))
 """Rows and vectors in a row."""
 BLOCK = 8  # rows and columns of a block that is transposed
 
@@ -49,7 +49,7 @@ def tile(machine: Vectors, kind: str, rows: str, width: str, ty: str) -> str:
     """
     shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
     v, t, count, vectors = shape.type, shape.elem, int(rows), range(int(width))
-    partial = [q for q in vectors if q == vectors[-1] or len(vectors) == 8]  # others are whole
+    partial = [vectors[-1]]  # the others are whole
     masked = partial if machine.masks or count == 1 else []
     out = ["entry:"]
     for q in partial:

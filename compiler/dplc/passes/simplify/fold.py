@@ -28,10 +28,21 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
     args = op.args
     if OPS[op.op].scalar:
         if not any(map(is_constant, args)):
-            return None
+            return of_opposites(op, defs)
         return plus_zero(op, defs) or row(op)
     others = FOLDS.get(op.op)
     return others(op, defs) if others else None
+
+
+def of_opposites(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    """`and c (not c)` is false, and `or c (not c)` true.  Derivatives of two arms ask so: neither adds nothing."""
+    if op.op not in ("and", "or") or rank_of(op.args[0].ty):
+        return None
+    x, y = op.args
+    made = [defs.get(atom.name) if isinstance(atom, f.Var) else None for atom in (x, y)]
+    opposite = any(isinstance(rhs, f.Op) and rhs.op == "not" and rhs.args == (other,)
+                   for rhs, other in zip(made, (y, x), strict=True))  # fmt: skip
+    return (FALSE if op.op == "and" else TRUE) if opposite else None
 
 
 def _cast(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:

@@ -25,6 +25,8 @@ from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Bordered, Mark, Values
 
+APART = 8  # elements between buffers: their numbers of one step would else share a set of the first-level cache
+
 
 def few(count: str) -> bool:
     """True if a count is known, and so small that numbers are added in order."""
@@ -57,7 +59,8 @@ class BlockSums:
         self.e, self.types, w = e, types, e.w
         self.stack = w.let("call ptr @llvm.stacksave.p0()")
         room = w.let(f"call i64 @llvm.umin.i64(i64 {count}, i64 {BLOCK})")
-        self.buffers = [w.let(f"alloca {SCALARS[ty]}, i64 {room}, align 64") for ty in types]
+        padded = w.add(room, str(APART))
+        self.buffers = [w.let(f"alloca {SCALARS[ty]}, i64 {padded}, align 64") for ty in types]
         self.blocks = w.let(f"udiv i64 {w.add(count, str(BLOCK - 1))}, {BLOCK}")
         self.sums = [self._room_for(ty, self.blocks) for ty in types]
 
@@ -106,7 +109,7 @@ class BlockSums:
         """The steps of one block of a loop of this length without other state, with buffers of its own."""
         w = self.e.w
         interrupts.poll(self.e)
-        buffers = [w.slot(f"[{BLOCK} x {SCALARS[ty]}]") for ty in self.types]
+        buffers = [w.slot(f"[{BLOCK + APART} x {SCALARS[ty]}]") for ty in self.types]
         first = w.let(f"mul nuw nsw i64 {block}, {BLOCK}")
         count = w.let(f"call i64 @llvm.umin.i64(i64 {w.let(f'sub i64 {length}, {first}')}, i64 {BLOCK})")
         steps.begin(first, count)
