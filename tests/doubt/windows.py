@@ -123,3 +123,24 @@ def several_lengths(h: Hole) -> str:
     )
     head = f"let {of} ({x} : float[{count}]) ({y} : float[{width}]) = {body} in"
     return f"{head} {of} {h(array(FLOAT, n))} {h(array(FLOAT, m))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def triangle(h: Hole) -> str:
+    """Loops that count to indices of loops around them."""
+    n = h.one(17, 20) if h.often(15) else h.writer.below(4) + 1
+    (count, *_), _ = sized(h, n)
+    of, u, v = (h.fresh(stem) for stem in "guv")
+    (i, _), (j, _), (k, _) = i_, j_, k_ = [h.named(stem, INT) for stem in "ijk"]
+    read = [f"{u}[{i}, {j}]", f"{u}[{j}, {i}]", f"{u}[{i}, {j}] * {u}[{j}, {i}]", f"{v}[{j}]", f"{v}[{i} - {j}]",
+            f"{v}[{i}]"]  # fmt: skip
+    inner = [f"{u}[{i}, {k}] * {u}[{j}, {k}]", f"{u}[{k}, {j}] * {v}[{k}]", f"{u}[{i}, {k}] ** 2",
+             f"{v}[{j} - {k}] * {u}[{k}, {i}]", f"sin {u}[{k}, {i}]"]  # fmt: skip
+    below = h.one(j, f"{j} + 1", j, f"min {j} 3")
+    deeper = f"sum [for {k} < {below} -> {h.one(*inner)} * {h.one('1.5', h.apart(FLOAT, i_, j_, k_))}]"
+    point = h.one(f"{h.one(*read)} * ({deeper})", f"{h.one(*read)} - {deeper}", f"{h.one(*read)} * {h.one(*read)}",
+                  f"if {u}[{j}, {j}] > 0.3 then {h.one(*read)} * ({deeper}) else {h.one(*read)}")  # fmt: skip
+    row = f"[for {j} < {h.one(i, f'{i} + 1', i)} -> {point}]"
+    total = f"sum [for {i} < {count} -> {h.one(f'sum {row}', f'tanh (sum {row})', f'{v}[{i}] * sum {row}')}]"
+    head = f"let {of} ({u} : float[{count}, {count}]) ({v} : float[{count}]) = {total} in"
+    return f"{head} {of} {h(array(array(FLOAT, n), n))} {h(array(FLOAT, n))}"

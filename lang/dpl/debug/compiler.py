@@ -179,11 +179,13 @@ class DebugCompiler(TermCompiler):
 # ---- comprehensions -------------------------------------------------------------------------------------------------
 
 
-def persistent(run: Run, finish: Callable) -> tuple[Callable, Callable]:
+def persistent(run: Run, finish: Callable, check: Callable) -> tuple[Callable, Callable]:
     """As `growing` in the interpreter, but the elements are a chain: states of the past keep their own."""
 
     def resume(element: Value, frame: tuple) -> tuple:
         env, n, i, elements = frame[1]
+        if elements:
+            check(elements[0], element)
         return turn(env, n, i + 1, (element, elements), frame[2])
 
     def turn(env: tuple, n: int, i: int, elements: tuple | None, k: tuple) -> tuple:

@@ -23,7 +23,7 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import blocks, mentions, rhs_mentions, with_binds
+from dplc.flat.walk import blocks, mentions, names, rhs_mentions, with_binds
 from dplc.narrow import expect_type
 from dplc.passes.inversion.alone import alone
 from dplc.passes.inversion.rows_again import Element, again, elements
@@ -74,7 +74,8 @@ class _Fission:
         local = made.keeps.vars[-len(self.final) :]
         kept = expect_type(f.Par, made.keeps.rhs)
         counts = (*[count for _, count in kept.space], *kept.outs[-1].inner)
-        if any(isinstance(count, f.Var) and count.name in level.defined for count in counts):
+        own = {index.name for index, _ in par.space}  # of a triangle
+        if not (level.defined.keys() | own).isdisjoint(names(counts)):
             raise Unfit
         keeps = self.keeping(bind, par, level.first(local, made.keeps), local, counts, not outer)
         return Parts(keeps, adding(bind, par, [made.adds if one is inner else one for one in level.second]))

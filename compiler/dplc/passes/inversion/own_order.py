@@ -31,13 +31,14 @@ def in_own_order(bind: f.Bind, par: f.Par) -> f.Bind | None:
             pass
         case _:
             return None
-    defined = {var.name for one in before for var in one.vars}
+    ((outer, _),) = par.space
+    defined = {outer.name, *[var.name for one in before for var in one.vars]}  # its index, too: of a triangle
     if par.body.results != last.vars or len(before) > MOST or not all(map(is_little, before)):
         return None
     if not defined.isdisjoint(names((count,))) or inner.outs[0].target != par.outs[0].acc:
         return None
     chain = uses(body, acc, 0)
-    own = [index, par.space[0][0]]
+    own = [index, outer]
     if not chain or any(not adds_at(body.binds[at].rhs, own) for at in chain):
         return None
     rows = replace(inner, space=par.space, body=f.Block((*before, *body.binds), body.results))

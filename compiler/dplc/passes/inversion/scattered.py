@@ -11,7 +11,7 @@ from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import names, rhs_mentions
+from dplc.flat.walk import bound_inside, names, rhs_mentions
 from dplc.passes.inversion.zeros import gives_zero
 from dplc.passes.simplify.purity import droppable
 
@@ -87,13 +87,14 @@ class Points:
         self.opaque: set[str] = set()  # what cannot be computed again alone
         self.added: dict[int, list[Added]] = {}
         self.used = set(rhs_mentions(par))
+        self.inside = {var.name for var in bound_inside(par)}
         self.walk(par, {out.acc.name: k for k, out in enumerate(par.outs) if out.acc}, ())
 
     def walk(self, par: f.Par, accs: dict[str, int], loops: tuple[Loop, ...]) -> None:
         """Walks a Par; `accs` are the names of accumulators in its body."""
         loops = (*loops, *[Loop(*dimension) for dimension in par.space])
-        if any(isinstance(loop.count, f.Var) and loop.count.name in self.defined for loop in loops):
-            raise Unfit
+        if not self.inside.isdisjoint(names([loop.count for loop in loops])):
+            raise Unfit  # of a triangle: an index of the nest is a count, too
         for bind in par.body.binds:
             held = [accs[name] for name in rhs_mentions(bind.rhs) if name in accs]
             match bind.rhs:

@@ -17,7 +17,7 @@ from dpl.diagnostics import DplError
 from dpl.eval.code.code import Code, Run, Scope, at_once
 from dpl.eval.code.compiler import Compiler
 from dpl.eval.machine.failure import located
-from dpl.eval.values.arrays import count_checked, stack
+from dpl.eval.values.arrays import check_row, count_checked, stack
 from dpl.eval.values.instance import staged
 from dpl.eval.values.memory import SLICE, gathered
 from dpl.eval.values.value import Value
@@ -107,6 +107,7 @@ def compile_build(compiler: Compiler, term: c.Build, scope: Scope, steps: Callab
     known, later = staged((term.ty,), lambda types: rank(types[0]))
 
     finish = placed(lambda elements, env: stack(elements, later(env) if later else known), term.span)
+    check = placed(check_row, term.span)
     many = placed(gathered, term.span)
     checked = placed(count_checked, term.span)
 
@@ -115,21 +116,40 @@ def compile_build(compiler: Compiler, term: c.Build, scope: Scope, steps: Callab
         def build(env: tuple) -> Value:
             n = checked(times(env))
             one = lambda i: element(env + (i,))  # noqa: E731  # pyrefly: ignore[not-callable]
+            if (later(env) if later else known) != 1:
+                return finish(many(n, in_order(one)), env)
             if n > SLICE:
                 return finish(many(n, one), env)
             return finish([element(env + (i,)) for i in range(n)], env)  # pyrefly: ignore[not-callable]
 
         return at_once(build)
-    start, resume = (steps or growing)(body.run, finish)
+    start, resume = (steps or growing)(body.run, finish, check)
     compiler.note(resume, term.body)
     return Code(compiler.gather([count], [term.count], lambda env, values, k: start(env, checked(values[0]), k)))
 
 
-def growing(run: Run, finish: Callable) -> tuple[Callable, Callable]:
+def in_order(one: Callable[[int], Value]) -> Callable[[int], Value]:
+    """The function that gives the elements: each row is compared with the first one before the next one is made."""
+    first: Value = None
+
+    def compared(i: int) -> Value:
+        nonlocal first
+        element = one(i)
+        if i == 0:
+            first = element
+        check_row(first, element)
+        return element
+
+    return compared
+
+
+def growing(run: Run, finish: Callable, check: Callable) -> tuple[Callable, Callable]:
     """The start of a comprehension and its frame's resumption; one list grows."""
 
     def resume(element: Value, frame: tuple) -> tuple:
         env, n, elements = frame[1]
+        if elements:
+            check(elements[-1], element)
         elements.append(element)
         return turn(env, n, elements, frame)
 

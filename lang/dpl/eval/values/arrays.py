@@ -87,12 +87,16 @@ def stack(items: list, rank: int) -> Array:
         return Array((0,) * rank, [])  # `sized` sets the inner sizes later
     if items[0].__class__ is not Array:
         return Array((len(items),), items)
-    shape = items[0].shape
     for item in items:
-        if item.shape != shape:
-            n, m = unequal(shape, item.shape)
-            raise DplError.at("R0703", f"an array's rows must have one size: [{n}], [{m}]")
-    return Array((len(items), *shape), [v for item in items for v in item.data])
+        check_row(items[0], item)
+    return Array((len(items), *items[0].shape), [v for item in items for v in item.data])
+
+
+def check_row(before: Value, row: Value) -> None:
+    """Raises R0703 if two elements of one array are rows of different sizes."""
+    if row.__class__ is Array and row.shape != before.shape:
+        n, m = unequal(before.shape, row.shape)
+        raise DplError.at("R0703", f"an array's rows must have one size: [{n}], [{m}]")
 
 
 def rows(x: Array) -> list:
