@@ -206,6 +206,8 @@ def of_data(cx: Context, name: str, value: tree.Expr | term.Term, kind: str, wan
         return ""
     functions = sorted(cx.modules[module].values.items())
     kinds = {f: kinds_wanted(v.scheme.ty) for f, v in functions if f[0] != "_" and isinstance(v, Value)}
+    if kind == kind_of(wanted):  # it differs in a part: `float[2] Dist.continuous`
+        return ""
     if kind in (own := kinds.get(name.removeprefix(f"{module}."), [])):
         return f"it is argument {own.index(kind) + 1}:  {name} {'... ' * own.index(kind)}{written(value)}"
     takers = "  ".join(f"{module}.{f}" for f in [f for f, taken in kinds.items() if kind in taken][:4])
