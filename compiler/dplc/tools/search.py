@@ -129,8 +129,8 @@ def named(name: str, known: Iterable[Known]) -> list[Known]:
     everything = list(known)
     exact = [one for one in everything if one.name == name and not one.declared]
     return exact or [one for one in everything if one.last == name] or [
-        one for one in everything if one.name in meant(name)
-    ]  # fmt: skip
+        one for one in everything if one.name == name
+    ] or [one for one in everything if one.name in meant(name)]  # fmt: skip
 
 
 # ---- by words -------------------------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ def test_named(known: list) -> None:
     assert [one.name for one in named("nuts", known)] == ["Mcmc.nuts"]
     assert [one.name for one in named("List.map", known)] == ["List.map"]
     assert [one.name for one in named("map", known)] == ["map"]
+    assert [one.name for one in named("Dist.continuous", known)] == ["Dist.continuous"]  # a type
     assert "a record: { tolerance : float; " in named("goal", known)[0].doc
     assert [one.name for one in named("torch.linalg.eye", known)] == ["Linalg.identity"]
 

@@ -252,11 +252,13 @@ def _operator(place: Place) -> Diagnostic | None:
 
 
 def _lambda(place: Place) -> Diagnostic | None:
-    """Functions without `fun`: `x -> e` and `|x| e`."""
+    """Functions without `fun`: `x -> e`, `|x| e` and `(_ + 1)`."""
     bars = place.token.value == "|" and place.after.kind == "LOWER"
     bars = bars and place.tokens[min(place.number + 2, len(place.tokens) - 1)].value == "|"
     arrow = place.token.value == "->" and not place.due("->") and not place.inside("match", "with", "fun", "[", "type")
     operand = place.before.kind in ("LOWER", "RPAR") and not place.begins_line("UPPER")
+    if place.token.value == "_" and place.after.value[:1] in tuple("+-*/.<>=|&@"):
+        return place.error("E0106", "`_` is no value", LAMBDA)
     if bars or (arrow and operand and not place.due("=")):
         return place.error("E0106", "a function without a name begins with `fun`", LAMBDA)
     return None

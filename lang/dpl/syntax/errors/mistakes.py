@@ -363,10 +363,14 @@ def _loop(place: Place) -> Diagnostic | None:
             ways = ("a loop with its state:  loop s = 1 while s < 100 do 2 * s",)
             return place.error("E0106", title, *ways, "of a reference:  loop _ = () while !r < 100 do r := 2 * !r")
         ways = ("a loop with its state:  loop s = 0.0 for i < n do s + xs[i]", "an array of results:  [for i < n -> e]")
-        if place.before.kind in ("DO", ""):
-            ways = ("for what a step does:  loop _ = () for i < n do print i", *ways)
+        at = place.span(place.token)
+        does = "for what a step does:  loop _ = () for i < n do print i"
+        if place.before.kind in ("DO", "") or re.search(r"\(\)\s*=\s*$", at.source.text[: at.start]):
+            ways = (does, *ways)
         elif place.begins_line("FOR"):  # a statement elsewhere: its steps change variables
             ways = (ways[0], "with a reference as its state:  loop _ = () for i < n do s := !s + xs[i]")
+        else:
+            ways = (*ways, does)
         return place.error("E0106", title, *ways)
     return None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dpl.core import ty
 from dpl.diagnostics import DplError, Label, tighter
 from dpl.source import Span
@@ -215,6 +217,7 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             helps=component(p, clash, actual)
             or held(cx, p, clash.left)
             or contents(clash)
+            or of_several(clash, why)
             or (why.ways() if why and type(prune(actual)) is ty.Fn else ()),
         )
     if clash.right == "real" and type(prune(actual)) is ty.Arr:
@@ -243,6 +246,14 @@ def held(cx, p: Printer, t) -> tuple[str, ...]:
 def contents(clash: Clash) -> tuple[str, ...]:
     """A help for the comparison of two references."""
     return ("compare what they hold:  !a = !b",) if clash.right == "data" and is_reference(prune(clash.left)) else ()
+
+
+def of_several(clash: Clash, why: Why | None) -> tuple[str, ...]:
+    """A help for `jvp f (x, y)` of a function of two arguments."""
+    found = re.fullmatch(r"argument 1 of `(jvp|vjp)`", why.what) if why and clash.right == "active" else None
+    if found is None or type(prune(clash.left)) is not ty.Fn:
+        return ()
+    return (f"what it is given takes more arguments; by both:  {found[1]} (fun (x, y) -> f x y) (x, y) ...",)
 
 
 def component(p: Printer, clash: Clash, actual) -> tuple[str, ...]:

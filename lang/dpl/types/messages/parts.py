@@ -138,7 +138,24 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
         return (f"there are no implicit conversions; write  {name} (...)",)
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
         return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
+    return of_parts(a, e)
+
+
+def of_parts(a, e) -> tuple[str, ...]:
+    """Helps for two types that differ inside."""
+    if type(a) is ty.Tup and type(e) is ty.Tup and mixed(a.items, e.items):
+        return ("here all parts are numbers, or all arrays of one length; for each element:  [for x in xs -> e]",)
     return ("a list is written with semicolons, also one of one element:  [e;]",) if has_array_for_list(a, e) else ()
+
+
+def mixed(actual, expected) -> bool:
+    """Whether two tuples differ as one has a number where the other has an array: `Dist.Normal (means, 1.0)`."""
+    pairs = [(prune(a), prune(e)) for a, e in zip(actual, expected)] if len(actual) == len(expected) else []
+    return any(type(e if is_number(a) else a) is ty.Arr and (is_number(a) or is_number(e)) for a, e in pairs)
+
+
+def is_number(t) -> bool:
+    return bool(phrase(t)) or t in NUMBERS
 
 
 def of_string(a, e, span: Span | None) -> tuple[str, ...]:
@@ -209,8 +226,11 @@ def converted(is_array: bool, span: Span | None) -> str:
     text = span.text if span is not None else ""
     if re.match(r"\[(?!\s*for\b)", text):
         return "a list is written with semicolons:  [a; b]" if is_array else "an array is written with commas:  [a, b]"
+    made, unmade = ("of", "to") if is_array else ("to", "of")
+    if back := re.match(rf"\(?List\.{unmade}_array ", text):
+        return f"without  {back[0].strip('( ')}  it is {'a list' if is_array else 'an array'}"
     given = as_argument(text) if 0 < len(text) < 30 and "\n" not in text else "(...)"
-    return f"a list of it:  List.of_array {given}" if is_array else f"an array of it:  List.to_array {given}"
+    return f"{'a list' if is_array else 'an array'} of it:  List.{made}_array {given}"
 
 
 def annotated(p: Printer, actual, expected, shown: str, labels: tuple[Label, ...]) -> tuple[str, ...]:

@@ -255,7 +255,7 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
             title = f"{who} is not a function but {shown}, and cannot be applied"
         below = arg.value.span.line > head.line
         meant, labels = ((), ()) if below else hiding(cx, name)
-        ways, edits = superfluous(cx, args, name, given) if given else (applied(t, head, arg.value), ())
+        ways, edits = superfluous(cx, args, name, given) if given else (applied(cx, t, head, arg.value), ())
         helps = on_next_line(arg.value) if below else meant or negated(head) or ways
         note = "one argument too many" if given else "applied to this"
         if below and at_the_margin(arg.value.span):

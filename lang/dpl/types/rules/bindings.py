@@ -21,6 +21,7 @@ from dpl.types.rules.asked_sizes import annotated, claimed
 from dpl.types.rules.counts import size_of
 from dpl.types.rules.indentation import misleading
 from dpl.types.rules.lifting import simplify
+from dpl.types.rules.modifiers import endless
 from dpl.types.rules.patterns import bind_pattern
 from dpl.types.rules.quiet import is_quiet
 from dpl.types.solve.kinds import PHRASES, SCALARS
@@ -327,6 +328,8 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
                 if name in names:
                     raise cx.fail("E0208", f"`{name}` is defined twice in this group", b.span)
                 names.append(name)
+                if warning := endless(b, name):
+                    cx.warnings.add(warning)
                 cx.bind(name, Value(core, mono(t), b.span, knot, is_global=is_global))
                 if not is_global:
                     cx.watch(name, core, b.pattern.span)

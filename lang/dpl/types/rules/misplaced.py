@@ -17,6 +17,7 @@ from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
 
 NUMBERS = (*ty.INTS, *ty.FLOATS)
+OF_VECTORS = ("Ad", "Mcmc", "Optim", "Root", "Vi")  # modules whose functions take the parameters as one array
 DRAWN = ("Random.uniform", "Random.normal")  # of a key and a count
 WHOLE = {
     "rem": "it is for two integers, or two arrays of them; of floats too, with the sign of the divisor:  a % b",
@@ -53,7 +54,10 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     if len(args) == 1 and type(wanted) is ty.Arr and (numbered := of_axis(name, value)):
         return numbered
     is_full = len(arrows) > 1 and len(arrows) >= len(args)
-    if known := of_sibling(cx, name, args) or of_tuple(args, i, wanted, rest, name, is_full):
+    in_tuple = isinstance(value, tree.Tuple | term.Tuple) and len(args) == 1
+    together = [Arg(item, item.span) for item in value.items] if in_tuple else args
+    known = object_first(cx, name, args, i, wanted) or of_sibling(cx, name, together)
+    if known := known or of_tuple(args, i, wanted, rest, name, is_full):
         return known
     after = args[i + 1].value if i + 1 < len(args) else None
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
@@ -89,6 +93,8 @@ def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> st
         return 'a table with names and texts:  Data.read_table "data.csv" ","'
     if name == ":=" and i == 0:
         return unchanging(value)
+    if name in ("Fft.fft", "Fft.ifft") and not isinstance(value, tree.Tuple | term.Tuple):
+        return f"of real numbers:  Fft.rfft {written(value)}"
     if name in WHOLE:
         return WHOLE[name]
     if name in WITH_STATE and i > 0:
@@ -140,6 +146,14 @@ def of_sibling(cx: Context, name: str, args: list[Arg]) -> str:
     found = [f for f in longer if takes(values[f], [kind_given(cx, arg.value) for arg in args])]
     texts = " ".join(written(arg.value) for arg in args)
     return f"of {len(args)} arguments:  {module}.{min(found)} {texts}" if found else ""
+
+
+def object_first(cx: Context, name: str, args: list[Arg], i: int, wanted: Type) -> str:
+    """A help for `Map.add m key value`: what the module is about comes last, ready for `|>`."""
+    is_declared = i > 1 and type(wanted) is ty.Con and name.rpartition(".")[0] == wanted.name.rpartition(".")[0] != ""
+    if not is_declared or i != len(args) - 1 or kind_given(cx, args[0].value) != wanted.name:
+        return ""
+    return f"in this order:  {name} {' '.join(written(arg.value) for arg in (*args[1:], args[0]))}"
 
 
 def takes(entry: object, given: list[str]) -> bool:
@@ -199,17 +213,28 @@ def without_settings(cx: Context, name: str, args: list[Arg], given: list[str], 
 def of_data(cx: Context, name: str, value: tree.Expr | term.Term, kind: str, wanted: Type) -> str:
     """A help for a record where a vector is wanted, and for `Nn.linear layer x`: a function of a module is given data
     of this module, which others of it take."""
-    module, _, plain = kind.rpartition(".")
+    module = kind.rpartition(".")[0]
     if type(wanted) is ty.Arr and (isinstance(value, tree.Record) or (kind in cx.datas and cx.datas[kind].fields)):
+        return f"its floats as a vector:  Tree.flatten {written(value)} ; and back:  Tree.unflatten like v"
+    if type(wanted) is ty.Arr and kind == "Tup" and name.partition(".")[0] in OF_VECTORS:
         return f"its floats as a vector:  Tree.flatten {written(value)} ; and back:  Tree.unflatten like v"
     if module not in cx.modules or not name.startswith(f"{module}."):
         return ""
-    functions = sorted(cx.modules[module].values.items())
-    kinds = {f: kinds_wanted(v.scheme.ty) for f, v in functions if f[0] != "_" and isinstance(v, Value)}
-    if kind in (own := kinds.get(name.removeprefix(f"{module}."), [])):
+    if kind == kind_of(wanted):  # it differs in a part: `float[2] Dist.continuous`
+        return ""
+    entry = cx.modules[module].values.get(name.removeprefix(f"{module}."))
+    if kind in (own := kinds_wanted(entry.scheme.ty) if isinstance(entry, Value) else []):
         return f"it is argument {own.index(kind) + 1}:  {name} {'... ' * own.index(kind)}{written(value)}"
-    takers = "  ".join(f"{module}.{f}" for f in [f for f, taken in kinds.items() if kind in taken][:4])
-    return f"functions that take a value of the type {plain}:  {takers}" if takers else ""
+    return takers(cx, kind)
+
+
+def takers(cx: Context, kind: str) -> str:
+    """A help that names functions of a module which take what the module declares: `Nn.dense` takes a layer."""
+    module, _, plain = kind.rpartition(".")
+    values = sorted(cx.modules[module].values.items()) if module in cx.modules else []
+    public = [(f, v) for f, v in values if f[0] != "_" and isinstance(v, Value)]
+    found = "  ".join([f"{module}.{f}" for f, v in public if kind in kinds_wanted(v.scheme.ty)][:4])
+    return f"functions that take a value of the type {plain}:  {found}" if found else ""
 
 
 def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:

@@ -1,13 +1,16 @@
-"""Definitions that read like those of another language: `let mut x = 1` and `let float x = 1.0` define functions."""
+"""Definitions that read like those of another language: `let mut x = 1` and `let float x = 1.0` define functions, and
+`fib n-1` in `fib` calls `fib n` again."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from dpl.diagnostics import Diagnostic, Edit
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import without_modifier
+from dpl.syntax.formatter.shape import spine
 
 
 def modified(b: tree.Binding) -> Diagnostic | None:
@@ -21,3 +24,45 @@ def modified(b: tree.Binding) -> Diagnostic | None:
     title = f"this defines a function `{word}`, which does not use its parameter `{name}`"
     edits = (Edit(Span(b.span.source, b.pattern.span.start, b.params[0].span.start), ""),)
     return Diagnostic("W0212", title, b.pattern.span, helps=helps, edits=edits)
+
+
+def endless(b: tree.Binding, name: str) -> Diagnostic | None:
+    """The warning for `let rec fib n = ... fib n-1 ...`: it is `(fib n) - 1`, and `fib` calls itself without end."""
+    plain = [p.pattern if isinstance(p, tree.PatAnnot) else p for p in b.params]
+    params = [p.name for p in plain if isinstance(p, tree.PatVar)]
+    parts = list(inside(b.body))
+    other = any(isinstance(p, tree.PatVar) and p.name in params for p in parts)  # another value may have the name
+    changes = any(isinstance(p, tree.Unary) and p.op == "!" for p in parts)
+    if not params or len(params) != len(plain) or other or changes:
+        return None
+    for e in parts:
+        if isinstance(e, tree.Binary) and e.op in "+-" and isinstance(e.right, tree.Lit):
+            head, args = spine(last_operand(e.left))
+            own = isinstance(head, tree.Var) and head.name == name
+            if own and [a.name if isinstance(a, tree.Var) else "" for a in args] == params:
+                at = Span(e.span.source, head.span.start, e.right.span.end)
+                given = Span(e.span.source, args[-1].span.start, e.right.span.end)
+                call = Span(e.span.source, at.start, given.start + len(params[-1]))
+                title = f"this is  ({call.text}) {e.op} {e.right.span.text}"
+                right = " ".join((name, *params[:-1], f"({given.text})"))
+                helps = (f"a sum as an argument is put in parentheses:  {right}",)
+                return Diagnostic("W0214", f"{title} : `{name}` calls itself with what it was given, without end", at,
+                                  helps=helps, edits=(Edit(given, f"({given.text})"),))  # fmt: skip
+    return None
+
+
+def last_operand(e: tree.Expr) -> tree.Expr:
+    while isinstance(e, tree.Binary):
+        e = e.right
+    return e
+
+
+def inside(part: object) -> Iterator[tree.Node]:
+    """A tree and all its parts, from left to right."""
+    if isinstance(part, tuple):
+        for one in part:
+            yield from inside(one)
+    elif isinstance(part, tree.Node):
+        yield part
+        for name in part.__match_args__:
+            yield from inside(getattr(part, name))

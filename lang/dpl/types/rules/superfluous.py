@@ -21,6 +21,7 @@ from dpl.types.rules.misplaced import (
     of_sibling,
     reshaped,
     result_of,
+    takers,
     written,
 )
 from dpl.types.solve.meta import Type, prune
@@ -60,7 +61,7 @@ WORD_OPERATORS = {
 }
 
 
-def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...]:
+def applied(cx: Context, t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...]:
     """Helps for something that is no function and has an argument: brackets, a comma or an operator is missing."""
     if isinstance(value, tree.Var) and value.name in WORD_OPERATORS:
         return (WORD_OPERATORS[value.name],)
@@ -79,7 +80,8 @@ def applied(t: Type, head: Span, value: tree.Expr | term.Term) -> tuple[str, ...
     if type(t) is ty.Tup and any(type(prune(item)) is ty.Fn for item in t.items):
         return taken_apart(t)
     if not head.text[:1].isdigit():
-        return ()
+        taking = takers(cx, t.name) if type(t) is ty.Con else ""
+        return (taking,) if taking else ()
     text = head.source.text[: head.start]
     if text.rstrip()[-1:] in ("[", ","):
         return (f"elements are separated by commas:  [{head.text}, {written(value)}]",)
