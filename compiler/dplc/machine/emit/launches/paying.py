@@ -37,7 +37,9 @@ def launch_pays(e: BodyEmitter, par: f.Par, kernel: Kernel, counts: list[str], c
                            and not made.out.kept for made in kernel.outs):  # fmt: skip
         return pays
     short = e.w.let(f"fcmp ole double {total}, {most}")
-    return e.w.let(f"select i1 {short}, i1 {near(e, pays, cell, owners(e, kernel))}, i1 {pays}")
+    some = e.w.let(f"icmp sgt i64 {points}, 0")  # a sum of no points is the host's: no thread would write it
+    close = e.w.let(f"and i1 {short}, {some}")
+    return e.w.let(f"select i1 {close}, i1 {near(e, pays, cell, owners(e, kernel))}, i1 {pays}")
 
 
 def owners(e: BodyEmitter, kernel: Kernel) -> list[str]:
