@@ -17,6 +17,7 @@ LARGEST, MOST = 1 << 32, 1 << 16  # of constants and of factors
 Sum = dict[object, int]  # terms and their factors; the constant is that of 1
 ONE = 1
 
+DEEP = 5  # cuts of cuts that are looked through, each of which asks two questions
 ASKED = 64  # facts, the latest ones: each branch in branches adds some, and each question goes through them
 
 
@@ -176,12 +177,12 @@ class Affine:
                 return False
         return True
 
-    def holds(self, number: f.Atom, asked: Callable[[Sum], bool], either: str) -> bool:
+    def holds(self, number: f.Atom, asked: Callable[[Sum], bool], either: str, deep: int = 0) -> bool:
         """True if something is known of a number; of what is cut off, where it is known of one or of both numbers."""
-        op = self.cuts.get(number.name) if isinstance(number, f.Var) else None
+        op = self.cuts.get(number.name) if isinstance(number, f.Var) and deep < DEEP else None
         if op is None:
             return asked(self.sum(number))
-        return (any if op.op == either else all)(self.holds(a, asked, either) for a in op.args)
+        return (any if op.op == either else all)(self.holds(a, asked, either, deep + 1) for a in op.args)
 
     def is_natural(self, total: Sum) -> bool:
         """True if it is known that a sum is 0 or greater."""

@@ -120,6 +120,24 @@ def test_branches_in_branches_on_an_index_ask_the_nearest_conditions(monkeypatch
     assert counts[0] > 500 and counts[1] < 2.2 * counts[0], counts
 
 
+@pytest.mark.parametrize("stage", ["value_ranges", "bounds"])
+def test_numbers_cut_off_by_one_another_are_looked_through_a_few_times(
+    stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a network that sorts: each is the lesser or greater one of two, which both come from the two before."""
+    counts = []
+    least = Affine.least
+    for n in (12, 24):
+        asked: list[object] = []
+        monkeypatch.setattr(Affine, "least", lambda self, total, asked=asked: asked.append(0) or least(self, total))
+        steps = "\n".join(f"  let (a, b) = (min a b, max a (b - {k % 3})) in" for k in range(n))
+        read = "xs[max 0 (min a (n - 1))] * xs[clip b 0 (n - 1)]"
+        head = "let f (k : int) (xs : float[n]) = sum [for i < n ->\n  let (a, b) = (i, k) in"
+        compiled(stage, f"{head}\n{steps}\n  {read}]\ndo print (f 5 [1.0, 2.0], grad (f 5) [3.0, 4.0])\n")
+        counts.append(len(asked))
+    assert counts[0] > 500 and counts[1] < 2.3 * counts[0], counts
+
+
 @pytest.mark.parametrize("step", ["float i * #.5", "sin a@[i] * #.5"])
 def test_comprehensions_that_become_one_loop_are_gone_through_once(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = []

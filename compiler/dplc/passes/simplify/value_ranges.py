@@ -22,7 +22,7 @@ from __future__ import annotations
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.affine import Affine
+from dplc.flat.affine import DEEP, Affine
 from dplc.flat.conditions import Conditions
 from dplc.flat.dims import dims_of
 from dplc.flat.kinds import any_of, kinds
@@ -201,15 +201,16 @@ class _Ranges:
                 self.cuts[var.name] = Cut(self.made(equality, f.BOOL), limit, number)
                 return
 
-    def at_most(self, one: f.Atom, other: f.Atom) -> bool:
+    def at_most(self, one: f.Atom, other: f.Atom, deep: int = 0) -> bool:
         """True if a number is known to be at most another one, either of which may be cut off."""
-        ones, others = [self.limits.get(x.name) if isinstance(x, f.Var) else None for x in (one, other)]
-        if ones is not None:
-            asked = [self.at_most(x, other) for x in ones.args]
-            return any(asked) if ones.op == "min" else all(asked)
-        if others is not None:
-            asked = [self.at_most(one, x) for x in others.args]
-            return all(asked) if others.op == "min" else any(asked)
+        if deep < DEEP:
+            ones, others = [self.limits.get(x.name) if isinstance(x, f.Var) else None for x in (one, other)]
+            if ones is not None:
+                asked = (self.at_most(x, other, deep + 1) for x in ones.args)
+                return any(asked) if ones.op == "min" else all(asked)
+            if others is not None:
+                asked = (self.at_most(one, x, deep + 1) for x in others.args)
+                return all(asked) if others.op == "min" else any(asked)
         return self.is_least(one, other) or any(self.is_least(one, i) and self.is_least(i, other) for i in self.indices)
 
     def is_least(self, one: f.Atom, other: f.Atom) -> bool:
