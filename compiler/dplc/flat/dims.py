@@ -107,7 +107,7 @@ class Dims:
         return self.measured.get(dim.name, dim) if isinstance(dim, f.Var) else dim
 
     def set(self, name: str, k: int, dim: Dim | None) -> None:
-        if isinstance(known := self.read(dim), f.Const):
+        if isinstance(dim, f.Var) and isinstance(known := self.measured.get(dim.name), f.Const):
             dim = known
         if dim is None:
             self.found.pop((name, k), None)
@@ -134,6 +134,8 @@ class Dims:
     def called(self, vars_: tuple[f.Var, ...], known: Known) -> None:
         """The results of a function; `known` names them by their numbers."""
         for i, var in enumerate(vars_):
+            if not holds_arrays(var.ty):
+                continue
             for (there, rank), (here, _) in zip(parts(path("", i), var.ty), parts(var.name, var.ty), strict=True):
                 for k in range(rank):
                     if (there, k) in known:
@@ -155,7 +157,7 @@ class Dims:
     def moved(self, source: str, ty: f.Type, name: str) -> None:
         """Gives the numbers known of a value, or of the parts of a tuple, to the value of that name, and no others: the
         body of a loop may have been seen before, under an assumption that was dropped."""
-        if isinstance(ty, f.Num) or self.numbered.isdisjoint((root(source), root(name))):
+        if not holds_arrays(ty) or self.numbered.isdisjoint((root(source), root(name))):
             return
         for (old, rank), (new, _) in zip(parts(source, ty), parts(name, ty), strict=True):
             for k in range(rank):

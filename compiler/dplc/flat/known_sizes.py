@@ -151,6 +151,8 @@ def joined(given: Given, callee: f.Fn, args: tuple[f.Atom, ...], dims: Dims, its
     """Joins the lengths of a call's arguments into those of the parameters; true if these have changed."""
     before = dict(given)
     for param, arg in zip(callee.params, args, strict=False):
+        if not holds_arrays(param.ty):
+            continue
         paths = parts(arg.name, arg.ty) if isinstance(arg, f.Var) else ((None, rank) for _, rank in parts("", arg.ty))
         for (at, rank), (there, _) in zip(parts(param.name, param.ty), paths, strict=True):
             if itself and at == there:

@@ -46,7 +46,7 @@ class Runs(Enum):
     STEPS = "for each step of a loop"
 
 
-WIDE = 64  # leaves; a larger residual is boxed, as callers keep those of all their calls
+WIDE = 32  # leaves; a larger residual is boxed, as callers keep those of all their calls
 
 
 class Step(Protocol):
