@@ -144,3 +144,58 @@ def triangle(h: Hole) -> str:
     total = f"sum [for {i} < {count} -> {h.one(f'sum {row}', f'tanh (sum {row})', f'{v}[{i}] * sum {row}')}]"
     head = f"let {of} ({u} : float[{count}, {count}]) ({v} : float[{count}]) = {total} in"
     return f"{head} {of} {h(array(array(FLOAT, n), n))} {h(array(FLOAT, n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def nest_of_any(h: Hole) -> str:
+    """Two or three loops over a line, a square and places that data tell, in any way: how far they go, what they keep,
+    what they ask, and where they read."""
+    n = h.one(17, 19) if h.often(15) else h.writer.below(4) + 2
+    (count, *_), _ = sized(h, n)
+    of, x, a, k = (h.fresh(stem) for stem in "gxak")
+    total = any_loop(h, (x, a, k, count), (), h.writer.below(2) + 2)
+    head = f"let {of} ({x} : float[{count}]) ({a} : float[{count}, {count}]) ({k} : int[{count}]) = {total} in"
+    places = h.one(f"[for i < {n} -> (i * i + 1) % {n}]", f"[for i < {n} -> {n} - 1 - i]", f"[for i < {n} -> i / 2]")
+    return f"{head} {of} {h(array(FLOAT, n))} {h(array(array(FLOAT, n), n))} {places}"
+
+
+def any_loop(h: Hole, arrays: tuple[str, ...], around: tuple[str, ...], deep: int) -> str:
+    """A number: a loop inside of others, with these indices, that adds up or multiplies what its steps give."""
+    (*_, k, count), index = arrays, h.fresh("i")
+    last = around[-1] if around else count
+    steps = h.one(count, count, last, f"({count} - {last})", f"{k}[{last}]" if around else count, f"(min {last} 3)")
+    point = any_point(h, arrays, (*around, index), deep - 1)
+    s, kept = h.fresh("s"), f"{any_read(h, arrays, (*around, index))} > 0.1"
+    return h.one(f"sum [for {index} < {steps} -> {point}]", f"sum [for {index} < {steps} -> {point}]",
+                 f"(loop {s} = 0.0 for {index} < {steps} do {s} + {point})",
+                 f"(loop {s} = 0.2 for {index} < {steps} do tanh ({s} * {point}))",
+                 f"prod [for {index} < {steps} -> tanh {point} + 0.5]",
+                 f"logsumexp ([for {index} < {steps} -> {point}] ++ [0.1])",
+                 f"maximum ([for {index} < {steps} -> {point}] ++ [0.3])",
+                 f"sum [for {index} < {steps} when {kept} -> {point}]")  # fmt: skip
+
+
+def any_point(h: Hole, arrays: tuple[str, ...], around: tuple[str, ...], deep: int) -> str:
+    read = any_read(h, arrays, around)
+    inner = any_loop(h, arrays, around, deep) if deep else any_read(h, arrays, around)
+    other, t = any_read(h, arrays, around), h.fresh("t")
+    test = h.one(f"{other} > 0.3", f"{around[-1]} <> {around[0]}", f"{around[-1]} % 2 = 0", f"{around[0]} > 1")
+    return h.one(f"({read} * {inner})", f"(if {test} then {read} * {inner} else {other})", f"(sin ({inner} - {read}))",
+                 f"(let {t} = tanh {read} in {t} * {inner} + {t} * {other})", f"({inner} * {inner} + {read})",
+                 f"(if {test} then {inner} else {read} * {other})",
+                 f"({inner} * {h.apart(FLOAT, *[(index, INT) for index in around])})")  # fmt: skip
+
+
+def any_read(h: Hole, arrays: tuple[str, ...], around: tuple[str, ...]) -> str:
+    x, a, k, count = arrays
+
+    def at() -> str:
+        i, j = h.one(*around), h.one(*around)
+        return h.one(i, i, i, f"({i} + {j}) % {count}", f"{count} - 1 - {i} % {count}", f"{k}[{i}]",
+                     f"({i} + 1) % {count}", f"max ({i} - 1) 0", f"min ({count} - 1) ({i} + {j})", "0",
+                     f"(2 * {i}) % {count}")  # fmt: skip
+
+    i, j = h.one(*around), h.one(*around)
+    guarded = f"(if {i} + {j} < {count} then {x}[{i} + {j}] else {h.one('0.4', f'{x}[0]')})"
+    before = f"(if {i} >= {j} then {x}[{i} - {j}] else {h.one('0.4', f'{x}[{j}]')})"
+    return h.one(f"{x}[{at()}]", f"{a}[{at()}, {at()}]", f"{a}[{at()}, {at()}]", guarded, before, f"{x}[{i}]")

@@ -22,6 +22,7 @@ MODEL = """
 -- | A line with slope and offset.
 type line = { w : float; b : float }
 type (n, m) layer = { weights : f32[m, n]; bias : f32[m] }
+type row = { items : float[?] }
 -- | Mean squared error.
 export let loss (p : line) (xs : float[n]) (ys : float[n]) : float = mean ((p.w * xs + p.b - ys) ** 2)
 export let apply (l : (n, m) layer) (x : f32[n]) : f32[m] = l.weights @ x + l.bias
@@ -32,6 +33,7 @@ export let mixed ((a, b) : float * i8) : i8 * float * bool = (b, a, a > 1.0)
 export let greet (name : string) : string = "hello " ++ name
 export let half (x : f16) : f16 = x / 2.0
 export let nothing () : unit = ()
+export let doubled (r : row) : row = { items = 2.0 * r.items }
 export let depth (n : int) : int = let rec go n = if n = 0 then 0 else 1 + go (n - 1) in go n
 export let spin (n : int) : float = loop s = 0.0 for i < n do s + sin (float i)
 export let constant : float[3] = [1.0, 2.0, 3.0]
@@ -72,6 +74,7 @@ def test_records_are_named_tuples(model) -> None:
     assert type(gradient).__name__ == "line" and gradient._fields == ("w", "b")
     assert gradient == pytest.approx((-10 / 3, -2.0))
     assert model.loss(gradient, X, Y) == pytest.approx(float(np.mean((gradient.w * X + gradient.b - Y) ** 2)))
+    assert model.doubled({"items": X}).items.tolist() == [0.0, 2.0, 4.0]
 
 
 def test_derivatives(model) -> None:

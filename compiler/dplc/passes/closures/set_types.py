@@ -227,10 +227,12 @@ class Datas:
         return len(group) > 1 or name in self.mentioned(name)
 
     def unboxed(self, ty: t.Con) -> bool:
-        """True if data is represented by its payload alone.  Arrays of any size keep their box: the rows of one array
-        have one size, and data in an array need not."""
-        cases = self.datas[ty.name].cases
-        return len(cases) == 1 and not self.recursive(ty.name) and not self.of_any_size(ty, cases[0][1])
+        """True if data is represented by its payload alone.  A constructor of an array of any size keeps its box: the
+        rows of one array have one size, and data in an array need not.  Records have none, as C sees their fields."""
+        declared = self.datas[ty.name]
+        if len(declared.cases) > 1 or self.recursive(ty.name):
+            return False
+        return bool(declared.fields) or not self.of_any_size(ty, declared.cases[0][1])
 
     def of_any_size(self, ty: t.Con, declared: t.Ty | None) -> bool:
         """True if the declared argument of the only constructor is an array, of a size that the type does not tell."""
