@@ -112,13 +112,16 @@ class Dims:
     def add(self, terms: Counter[str], atom: f.Atom, factor: int, depth: int) -> None:
         """Adds a whole number, as a sum of constants and variables with factors."""
         if isinstance(atom, f.Const):
-            terms[""] += factor * int(atom.value)
+            terms[""] += factor * atom.value if isinstance(atom.value, int) else 0
             return
         made = self.made.get(atom.name) if depth else None
         match made:
-            case f.Op("add" | "sub", (a, b)):
+            case f.Op("add", (a, b)):
                 self.add(terms, a, factor, depth - 1)
-                self.add(terms, b, factor if made.op == "add" else -factor, depth - 1)
+                self.add(terms, b, factor, depth - 1)
+            case f.Op("sub", (a, b)):
+                self.add(terms, a, factor, depth - 1)
+                self.add(terms, b, -factor, depth - 1)
             case f.Op("mul", (f.Const(int(by)), a)) | f.Op("mul", (a, f.Const(int(by)))):
                 self.add(terms, a, factor * by, depth - 1)
             case _:
