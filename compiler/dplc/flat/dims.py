@@ -13,6 +13,7 @@ shapes that are assumed of the items of tuples, and of what constructors hold.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 
 from dplc.flat import term as f
@@ -28,6 +29,7 @@ Fields = dict[tuple[f.Type, int], tuple[int, ...]]  # the shapes of the arrays t
 
 
 LOOPS = (f.For, f.While)
+DEEP, LONGEST = 6, 1 << 32  # sums of sums, and elements of a slice, that are looked at
 ANY = f.Const("any", f.I64)  # the length of what a function got from itself, while its own lengths are guessed
 
 
@@ -45,6 +47,7 @@ class Dims:
         self.results = results or {}
         self.varying: set[tuple[str, int]] = set()  # dimensions of states for which an assumption was dropped
         self.measured: dict[str, Dim | None] = {}  # what numbers are that were read as dimensions
+        self.made: dict[str, f.Op] = {}  # what whole numbers are made of, at which slices may begin and end
         self.steps: dict[str, tuple[f.Atom, ...]] = {}  # what the steps of a loop keep, by the array of that
         self.variables: dict[str, f.Var] = {}  # what pullbacks are of, by what is kept for them
         self.block(body)
@@ -87,12 +90,42 @@ class Dims:
     def op(self, var: f.Var, op: f.Op) -> None:
         if op.op == "dim":
             self.measured[var.name] = self.read(self.of(op.args[0], op.attr("k")))
+        if var.ty == f.I64:
+            self.made[var.name] = op
         if op.op == "index" and isinstance(var.ty, f.Tup) and isinstance(op.args[0], f.Var):
             for i, item in enumerate(self.steps.get(op.args[0].name, ())):
                 self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(var.name, i))
         made, rank = OPS[op.op].dims, rank_of(var.ty)
         for k in range(rank):
             self.set(var.name, k, made(self.of, op, rank, k))
+        if op.op == "slice" and (length := self.length(*op.args[1:])) is not None:
+            self.set(var.name, 0, length)
+
+    def length(self, first: f.Atom, end: f.Atom) -> Dim | None:
+        """How many elements a slice has that ends at a constant distance from where it begins: `6 * g : 6 * g + 6`."""
+        terms = Counter[str]()
+        self.add(terms, end, 1, DEEP)
+        self.add(terms, first, -1, DEEP)
+        count = terms.pop("", 0)
+        return f.Const(count, f.I64) if 0 <= count < LONGEST and not any(terms.values()) else None
+
+    def add(self, terms: Counter[str], atom: f.Atom, factor: int, depth: int) -> None:
+        """Adds a whole number, as a sum of constants and variables with factors."""
+        if isinstance(atom, f.Const):
+            terms[""] += factor * atom.value if isinstance(atom.value, int) else 0
+            return
+        made = self.made.get(atom.name) if depth else None
+        match made:
+            case f.Op("add", (a, b)):
+                self.add(terms, a, factor, depth - 1)
+                self.add(terms, b, factor, depth - 1)
+            case f.Op("sub", (a, b)):
+                self.add(terms, a, factor, depth - 1)
+                self.add(terms, b, -factor, depth - 1)
+            case f.Op("mul", (f.Const(int(by)), a)) | f.Op("mul", (a, f.Const(int(by)))):
+                self.add(terms, a, factor * by, depth - 1)
+            case _:
+                terms[atom.name] += factor
 
     def equal(self, one: Dim | None, other: Dim | None) -> bool:
         """True if two dimensions are known to be one."""
