@@ -105,6 +105,9 @@ let logp (xs : float[n, 2]) (m : float[3, 2]) = sum [for x in xs -> logsumexp [f
   let y = exp m[j] * x in sum m[j] - 0.5 * dot y y]]
 let xs = [for k < 30 -> [sin (float k), cos (1.3 * float k)]]
 do print (loop m = [for a < 3 -> [sin (float a), 0.1]] for k < 2 do m + 0.01 * grad (logp xs) m)""",
+    "points that give tuples": """
+let train k = let x = loop x = [for i < 60 -> float (i + k)] for _ < 5 do [for i < 60 -> 0.5 * x[59 - i]] in (x, sum x)
+do print [for k < length (filter (fun i -> i > 0) (range 2)) -> train k]""",
     "functions": """
 let twice f x = f (f x)
 let move (x : float[n]) : float[n] = [for i < n -> x[i] * 0.5 + x[n - 1 - i]]

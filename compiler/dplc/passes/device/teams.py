@@ -20,6 +20,7 @@ from dplc.flat.types import elem_of, is_numbers, rank_of
 from dplc.flat.walk import mentions, supply_for, with_binds, with_body, with_inner
 from dplc.passes.device.array_sums import called_by_points
 from dplc.passes.device.kernels import Devices
+from dplc.passes.device.place import in_turn
 from dplc.passes.device.team_steps import works
 
 MOST = 60  # bindings of a block that a team does
@@ -48,12 +49,16 @@ class _Walk:
             bind = block.binds[at]
             found = self.team(block, at) if is_loop(bind) else None
             if found is None:
-                binds.append(bind if isinstance(bind.rhs, f.Par) else with_inner(bind, self.block))
+                binds.append(with_inner(bind, self.block) if self.by_host(bind.rhs) else bind)
                 at += 1
             else:
                 at, made = found
                 binds += made
         return with_binds(block, binds)
+
+    def by_host(self, rhs: f.Rhs) -> bool:
+        """True unless a device may do all of it.  The host does the points of a Par that gives records, in turn."""
+        return not isinstance(rhs, f.Par) or (in_turn(rhs) and bool(self.devices.why_not(rhs)))
 
     def team(self, block: f.Block, first: int) -> tuple[int, list[f.Bind]] | None:
         """A team for the bindings from a loop on: the fewest whose results a device can give, such as the forward and
