@@ -219,7 +219,9 @@ class Reverse:
         """Like `choose`, to ask what would be kept."""
         price, reading = (lambda bind: self.price(tape, bind)), (lambda var: self.reading(tape, var))
         given = {*given, *self.overwritten.names}
-        forward = [self.final.read_last(bind, lambda array: self.is_final(array, tape)) for bind in tape.forward()]
+        forward = tape.forward()
+        if self.final.last:
+            forward = [self.final.read_last(bind, lambda array: self.is_final(array, tape)) for bind in forward]
         kept, binds = residuals.choose(block, tape.names, given, forward, price, reading, there or {})
         names = {var.name for var in kept}
         return kept, [repeats.again(bind, self.d.supply, names) for bind in binds]
@@ -255,7 +257,7 @@ class Reverse:
         home = self.home.get(var.name)
         if var.name in self.overwritten.names:
             return repeats.READ if self.repeats(tape, home) else None
-        if var.name in self.final.arrays() and home is not None:
+        if home is not None and var in self.final.last.values():
             return 0 if home.runs is Runs.ONCE and self.root else repeats.READ
         if home is None or (var.ty in self.d.updated and not self.aliases.only_read(var)):
             return None
