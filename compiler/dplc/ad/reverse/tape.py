@@ -227,11 +227,12 @@ class Reverse:
         return kept, [repeats.again(bind, self.d.supply, names) for bind in binds]
 
     def is_final(self, array: f.Var, tape: Tape) -> bool:
-        """True if an array is there as its loop leaves it: outside of a tape in that loop, and not put back."""
-        home, outer = self.home[array.name], tape.around
+        """True if an array is there as its loop leaves it: outside of a tape in that loop, and not put back.  Loops
+        without cotangents have no tapes."""
+        home, outer = self.home.get(array.name), tape.around
         while outer is not None and outer is not home:
             outer = outer.around
-        return outer is home and array.name not in self.overwritten.names
+        return outer is not None and array.name not in self.overwritten.names
 
     # ---- what it costs to compute something again ----------------------------------------------------------------
 
