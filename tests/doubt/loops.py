@@ -108,6 +108,25 @@ def in_place(h: Hole) -> str:
     return f"(let {c[0]} = ({made}) in {h(FLOAT, c)} + sum (map sum {c[0]}))"
 
 
+@rule(2, lambda h: h.ty == FLOAT)
+def eliminated(h: Hole) -> str:
+    """Rows of a matrix from which others are taken: complete ones, those that a later step writes, or the own one; and
+    a vector that steps multiply by it, in sums that are written out."""
+    n = h.writer.below(3) + 3
+    a, v = h.named("a", array(array(FLOAT, n), n)), h.named("v", array(FLOAT, n))
+    i, j, k = h.named("i", INT), h.named("j", INT), h.named("k", INT)
+    to = h.one(f"{k[0]} + 1 + {i[0]}", f"{k[0]} + 1 + {i[0]}", f"{n} - 1 - {i[0]}")
+    at = h.one(f"{k[0]}, {j[0]}", f"{k[0]}, {j[0]}", f"{k[0]} + 1, {j[0]}", f"{j[0]}, {k[0]}")
+    taken = f"{a[0]}[{to}, {j[0]}] - 0.3 * {a[0]}[{at}] * tanh ({a[0]}[{k[0]}, {k[0]}] + {h(FLOAT, i, j, k)})"
+    row = f"loop {a[0]} = {a[0]} for {j[0]} < {n} do {{ {a[0]} with [{to}, {j[0]}] = {taken} }}"
+    rows = f"loop {a[0]} = {a[0]} for {i[0]} < {n} - 1 - {k[0]} do {row}"
+    made = f"loop {a[0]} = {h(a[1])} for {k[0]} < {n} - 1 do {rows}"
+    read = h.one(f"{a[0]}[{i[0]}, {j[0]}]", f"{a[0]}[{j[0]}, {i[0]}]")
+    total = f"sum [for {j[0]} < {n} -> {read} * {v[0]}[{j[0]}]] + {h(FLOAT, i, k)}"
+    step = f"[for {i[0]} < {n} -> {h.one('sin', 'tanh', '0.2 *')} ({total})]"
+    return f"(let {a[0]} = ({made}) in sum (loop {v[0]} = {a[0]}[{n} - 1] for {k[0]} < {h.count()} + 8 do {step}))"
+
+
 @rule(4, no_functions)
 def local_reference(h: Hole) -> str:
     """Made, written, read."""

@@ -50,9 +50,6 @@ class Final:
 
     last: dict[str, f.Var] = field(default_factory=dict)
 
-    def arrays(self) -> set[str]:
-        return {array.name for array in self.last.values()}
-
     def read_last(self, bind: f.Bind, is_there: Callable[[f.Var], bool]) -> f.Bind:
         """The binding, reading final elements where they are last."""
         if isinstance(bind.rhs, f.Op):

@@ -219,17 +219,20 @@ class Reverse:
         """Like `choose`, to ask what would be kept."""
         price, reading = (lambda bind: self.price(tape, bind)), (lambda var: self.reading(tape, var))
         given = {*given, *self.overwritten.names}
-        forward = [self.final.read_last(bind, lambda array: self.is_final(array, tape)) for bind in tape.forward()]
+        forward = tape.forward()
+        if self.final.last:
+            forward = [self.final.read_last(bind, lambda array: self.is_final(array, tape)) for bind in forward]
         kept, binds = residuals.choose(block, tape.names, given, forward, price, reading, there or {})
         names = {var.name for var in kept}
         return kept, [repeats.again(bind, self.d.supply, names) for bind in binds]
 
     def is_final(self, array: f.Var, tape: Tape) -> bool:
-        """True if an array is there as its loop leaves it: outside of a tape in that loop, and not put back."""
-        home, outer = self.home[array.name], tape.around
+        """True if an array is there as its loop leaves it: outside of a tape in that loop, and not put back.  Loops
+        without cotangents have no tapes."""
+        home, outer = self.home.get(array.name), tape.around
         while outer is not None and outer is not home:
             outer = outer.around
-        return outer is home and array.name not in self.overwritten.names
+        return outer is not None and array.name not in self.overwritten.names
 
     # ---- what it costs to compute something again ----------------------------------------------------------------
 
@@ -257,7 +260,7 @@ class Reverse:
         home = self.home.get(var.name)
         if var.name in self.overwritten.names:
             return repeats.READ if self.repeats(tape, home) else None
-        if var.name in self.final.arrays() and home is not None:
+        if home is not None and var in self.final.last.values():
             return 0 if home.runs is Runs.ONCE and self.root else repeats.READ
         if home is None or (var.ty in self.d.updated and not self.aliases.only_read(var)):
             return None

@@ -130,6 +130,11 @@ def is_cheap(rhs: f.Rhs) -> bool:
             return isinstance(rhs, f.TupGet | f.TupMake)
 
 
+def is_choice(rhs: f.Rhs) -> bool:
+    """True for a branch that is cheap on either side, as guards against NaN are."""
+    return isinstance(rhs, f.If) and all(is_cheap(bind.rhs) for arm in blocks(rhs) for bind in arm.binds)
+
+
 def added_to(bind: f.Bind) -> list[str]:
     """What a binding that adds to accumulators gives of these; an inner nest may give sums beside them."""
     outs = bind.rhs.outs if isinstance(bind.rhs, f.Par) else [f.Out("add")] * len(bind.vars)
@@ -138,10 +143,11 @@ def added_to(bind: f.Bind) -> list[str]:
 
 class Level:
     """A level of a nest: the bindings that add, and those that they need (`second`).  `kept` are the numbers that these
-    take from the others."""
+    take from the others; fewer, if both do the same arithmetic `again`."""
 
-    def __init__(self, par: f.Par, lengths: Collection[str]) -> None:
+    def __init__(self, par: f.Par, lengths: Collection[str], again: bool = False) -> None:
         self.par, self.lengths = par, lengths
+        self.again = again
         self.defined = {var.name: bind for bind in par.body.binds for var in bind.vars}
         self.kept: list[f.Var] = []
         self.accs = {out.acc.name for out in par.outs if out.acc}
@@ -177,10 +183,11 @@ class Level:
             if name in self.accs or bind is None or id(bind) in self.needed:
                 continue
             var = next(var for var in bind.vars if var.name == name)
-            if f.is_float(var.ty) and not (isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"):
+            done_again = self.again and (is_cheap(bind.rhs) or is_choice(bind.rhs))
+            if f.is_float(var.ty) and not done_again and not (isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"):
                 self.kept += [var] if var not in self.kept else []
                 continue
-            if len(bind.vars) > 1 or not is_cheap(bind.rhs):
+            if len(bind.vars) > 1 or not (done_again or is_cheap(bind.rhs)):
                 raise Unfit
             self.needed.add(id(bind))
             self.check(bind.rhs)

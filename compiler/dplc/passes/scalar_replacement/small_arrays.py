@@ -39,7 +39,17 @@ from dplc.flat.walk import (
     with_branches,
 )
 from dplc.passes.scalar_replacement.added_literals import added_literals
-from dplc.passes.scalar_replacement.few_elements import EXPANSIONS, FEW, Few, Piece, Shape, Writer, made_whole, shape_of
+from dplc.passes.scalar_replacement.few_elements import (
+    EXPANSIONS,
+    FEW,
+    IN_ORDER,
+    Few,
+    Piece,
+    Shape,
+    Writer,
+    made_whole,
+    shape_of,
+)
 from dplc.passes.scalar_replacement.few_extrema import few_extrema
 from dplc.passes.scalar_replacement.large_work import called_in_points, large_work
 from dplc.passes.scalar_replacement.needed_elements import needed_elements
@@ -163,6 +173,7 @@ class Wants:
     applied: set[int] = field(default_factory=set)
     varying: set[str] = field(default_factory=set)  # read or updated at an index that is not a constant
     free: set[str] = field(default_factory=set)
+    rows: set[str] = field(default_factory=set)  # of these, the ones that are read out of others
     looped: set[str] = field(default_factory=set)  # made by loops, and used once
     vectors: set[str] = field(default_factory=set)  # made in this loop by operations that others are fused with
     uses: Counter[str] = field(default_factory=Counter)
@@ -282,6 +293,7 @@ class Wants:
             self.varying.update(names(op.args[:1]))
         if op.op == "index" or (op.op == "slice" and self.nested):
             self.free.update(var.name for var in made)
+            self.rows.update(names(made))
 
     def factor(self, op: f.Op, made: f.Var) -> bool:
         """Notes a matrix whose product with a vector of few is computed by elements, if the vector is not in memory."""
@@ -306,6 +318,9 @@ class Wants:
             return False
         if op.op == "sum" and not self.looped.isdisjoint(names(args)):
             return False  # the loop adds up what it computes
+        if op.op in ("sum", "dot") and not self.nested and any(prod(self.shape(a) or ()) > IN_ORDER for a in args):
+            if self.free.difference(self.rows).isdisjoint(names(args)):
+                return False  # as many as lanes, and in memory
         if self.in_memory(op) and not (OPS[op.op].cheap and self.vectors.isdisjoint(names(args))):
             return False
         trial = Writer(f.Supply(), [])

@@ -73,9 +73,9 @@ def _additions_last(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     """The two parts of points that add values of elementary functions to arrays: what is added, and the additions."""
     if not any(out.acc for out in par.outs) or not any(calls_functions(bind.rhs) for bind in binds):
         return None
-    try:
-        level = Level(replace(par, body=replace(par.body, binds=binds)), ())
-    except Unfit:
+    whole = replace(par, body=replace(par.body, binds=binds))
+    level = _level(whole) or _level(whole, again=True)
+    if level is None:
         return None
     numbers = [x for x, out in zip(par.body.results, par.outs, strict=True) if not out.acc and isinstance(x, f.Var)]
     kept = tuple(dict.fromkeys([*level.kept, *numbers]))
@@ -86,6 +86,13 @@ def _additions_last(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
         return None
     keeps = replace(par, space=par.space[-1:], body=f.Block(first, kept), outs=(f.Out("keep"),) * len(kept))
     return Parts(keeps, kept, level.second, adds=True)
+
+
+def _level(par: f.Par, again: bool = False) -> Level | None:
+    try:
+        return Level(par, (), again)
+    except Unfit:
+        return None
 
 
 def calls_functions(rhs: f.Rhs) -> bool:
