@@ -81,7 +81,7 @@ class _Nest:
         self.find_rows()
         self.chains = self.changed_in_place()
         self.independent = not (self.has_rows or self.leaf.ordered) and self.adds_apart()
-        alone = len(self.levels) == 1 and self.independent and self.may_be_in_lanes()
+        alone = len(self.levels) == 1 and self.may_be_in_lanes()
         in_vectors = not few(total) or (alone and straight(e, self.leaf, self.counts[-1]) is not None)
         for k, (out, x) in enumerate(self.values):
             match out.kind:
@@ -108,7 +108,7 @@ class _Nest:
                 case "done" | "last":
                     pass  # such a Par has no loop here: `nothing`
         alone = self.may_be_in_lanes()
-        plain = alone and self.independent and all(self.values[k][0].acc for k in self.state)
+        plain = alone and not self.leaf.ordered and all(self.values[k][0].acc for k in self.state)
         self.straight = straight(e, self.leaf, self.counts[-1]) if plain else None
         self.sums = {0: self.sums_at(0)} if self.floats else {}
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None

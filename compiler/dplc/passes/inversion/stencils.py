@@ -79,7 +79,7 @@ class _Stencil(Additions):
             if not self.is_whole(sites[0]):
                 raise Unfit
             if is_in(out.target, self.shared):
-                if not self.edges[k] and len(sites) == 1 and not sites[0].guards:
+                if not self.edges[k] and len(sites) == 1:
                     raise Unfit  # each place is added to once at most: there is nothing to sum
             else:
                 target = b.one(f.Op("acc_zeros", (out.target, *sites[0].dims)), var.ty, var.name)

@@ -31,7 +31,7 @@ from dplc.machine.llvm.literals import number
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
 
-MOST = 64  # bindings of a point, which is written several times
+MOST = 96  # bindings of a point, which is written several times
 FEWER = 24  # bindings, at most, of points whose rest is written in vectors of half the length, a quarter, ...
 SHORT = range(4, 4 * LANES)  # points that only keep numbers, or add to arrays
 LONG = range(FEW, BLOCK + 1)  # points that are summed by lanes
