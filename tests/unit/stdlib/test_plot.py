@@ -293,7 +293,7 @@ def test_odd_data_makes_a_picture(dpl) -> None:
         assert "nan" not in svg and "inf" not in svg, picture
         ElementTree.fromstring(f"<svg{svg}</svg>")
         count, *rows = rest.splitlines()
-        assert int(count) > 400_000, picture
+        assert int(count) > 1_000, picture
         assert (len(rows), max(map(len, rows)) <= 80) == (23, True), picture
 
 
@@ -396,7 +396,7 @@ def test_panels_and_dark_pictures(drawing, pixels) -> None:
     panels = "Plot.grid 2 (List.repeat 3 (Plot.size 200 100 (Plot.scatter [1.0] [1.0])))"
     svg = drawing(panels, "interp")
     assert (svg.get("width"), svg.get("height"), len(svg.findall(f"{SVG}circle"))) == ("400", "200", 3)
-    small = drawing(f'Plot.title "All" (Plot.size 300 236 ({panels}))', "interp")  # panels have their part of another size
+    small = drawing(f'Plot.title "All" (Plot.size 300 236 ({panels}))', "interp")  # each panel is made smaller
     assert max(float(circle.get("cx")) for circle in small.findall(f"{SVG}circle")) < 300
     assert small.get("height") == "236" and "All" in [text.text for text in small.findall(f"{SVG}text")]
     assert drawing(f"Plot.dark ({panels})", "interp").find(f"{SVG}rect").get("fill") == "#181a1b"
