@@ -396,9 +396,6 @@ def test_panels_and_dark_pictures(drawing, pixels) -> None:
     panels = "Plot.grid 2 (List.repeat 3 (Plot.size 200 100 (Plot.scatter [1.0] [1.0])))"
     svg = drawing(panels, "interp")
     assert (svg.get("width"), svg.get("height"), len(svg.findall(f"{SVG}circle"))) == ("400", "200", 3)
-    small = drawing(f'Plot.title "All" (Plot.size 300 236 ({panels}))', "interp")  # each panel is made smaller
-    assert max(float(circle.get("cx")) for circle in small.findall(f"{SVG}circle")) < 300
-    assert small.get("height") == "236" and "All" in [text.text for text in small.findall(f"{SVG}text")]
     assert drawing(f"Plot.dark ({panels})", "interp").find(f"{SVG}rect").get("fill") == "#181a1b"
     night = pixels("Plot.dark (Plot.size 200 100 (Plot.band [0.0, 1.0] [0.0, 0.0] [1.0, 1.0]))", "interp")
     assert night[0][0] == (24, 26, 27) and night[50][130] == (34, 62, 84)
