@@ -21,7 +21,7 @@ from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.remembered import remembered
 from dplc.flat.types import rank_of
-from dplc.flat.walk import binders, blocks
+from dplc.flat.walk import binders, blocks, every
 
 Known = Mapping[tuple[str, int], f.Const]  # (path, dimension) -> its length
 NOTHING: Known = {}
@@ -30,6 +30,7 @@ Fields = dict[tuple[f.Type, int], tuple[int, ...]]  # the shapes of the arrays t
 
 LOOPS = (f.For, f.While)
 DEEP, LONGEST = 6, 1 << 32  # sums of sums, and elements of a slice, that are looked at
+SUMS = frozenset({"add", "sub", "mul"})
 ANY = f.Const("any", f.I64)  # the length of what a function got from itself, while its own lengths are guessed
 
 
@@ -47,7 +48,8 @@ class Dims:
         self.results = results or {}
         self.varying: set[tuple[str, int]] = set()  # dimensions of states for which an assumption was dropped
         self.measured: dict[str, Dim | None] = {}  # what numbers are that were read as dimensions
-        self.made: dict[str, f.Op] = {}  # what whole numbers are made of, at which slices may begin and end
+        self.sums: dict[str, f.Op] | None = None  # what whole numbers are made of, once a slice asks
+        self.body = body
         self.steps: dict[str, tuple[f.Atom, ...]] = {}  # what the steps of a loop keep, by the array of that
         self.variables: dict[str, f.Var] = {}  # what pullbacks are of, by what is kept for them
         self.block(body)
@@ -90,8 +92,6 @@ class Dims:
     def op(self, var: f.Var, op: f.Op) -> None:
         if op.op == "dim":
             self.measured[var.name] = self.read(self.of(op.args[0], op.attr("k")))
-        if var.ty == f.I64:
-            self.made[var.name] = op
         if op.op == "index" and isinstance(var.ty, f.Tup) and isinstance(op.args[0], f.Var):
             for i, item in enumerate(self.steps.get(op.args[0].name, ())):
                 self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(var.name, i))
@@ -103,6 +103,9 @@ class Dims:
 
     def length(self, first: f.Atom, end: f.Atom) -> Dim | None:
         """How many elements a slice has that ends at a constant distance from where it begins: `6 * g : 6 * g + 6`."""
+        if self.sums is None:
+            self.sums = {bind.vars[0].name: bind.rhs for bind in every(self.body)
+                         if isinstance(bind.rhs, f.Op) and bind.rhs.op in SUMS}  # fmt: skip
         terms = Counter[str]()
         self.add(terms, end, 1, DEEP)
         self.add(terms, first, -1, DEEP)
@@ -114,8 +117,7 @@ class Dims:
         if isinstance(atom, f.Const):
             terms[""] += factor * atom.value if isinstance(atom.value, int) else 0
             return
-        made = self.made.get(atom.name) if depth else None
-        match made:
+        match self.sums.get(atom.name) if depth and self.sums else None:
             case f.Op("add", (a, b)):
                 self.add(terms, a, factor, depth - 1)
                 self.add(terms, b, factor, depth - 1)
