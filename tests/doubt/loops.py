@@ -109,6 +109,21 @@ def in_place(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def written_far(h: Hole) -> str:
+    """Steps that read an element and write others, of which each step has another number: some, none, half of them."""
+    n = h.writer.below(5) + 3
+    y, i, j, t = (h.fresh(stem) for stem in "yijt")
+    data = "[" + ", ".join(str(h.writer.below(9)) for _ in range(n)) + "]"
+    places = f"{data}[{i}]"
+    steps = h.one(f"({places} % ({i} + 1))", f"({i} / 2)", f"(min {i} {places})", f"({n} - {places} % ({i} + 1))", i)
+    to = h.one(j, j, f"{n} - 1 - {j}", f"{n} - 1 - {j}", f"(2 * {j}) % {n}", f"({i} + {j}) % {n}")
+    step = f"loop {y} = {y} for {j} < {steps} do {{ {y} with [{to}] = {h.one('0.5', t)} * {y}[{to}] + {t} }}"
+    read = h.one(f"{y}[{i}]", f"{y}[{i}]", f"{y}[{n} - 1 - {i}]", f"{y}[{i} / 2]")
+    made = f"loop {y} = {h(array(FLOAT, n))} for {i} < {n} do (let {t} = {read} * sin {read} in {step})"
+    return f"sum ({made})"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def eliminated(h: Hole) -> str:
     """Rows of a matrix from which others are taken: complete ones, those that a later step writes, or the own one; and
     a vector that steps multiply by it, in sums that are written out."""

@@ -200,7 +200,9 @@ class Pair:
                 self.affine.counts[other] = combined(self.affine.trip(count), {index: 1, ONE: 1}, -1)
                 indices[index] = {index: 1, ONE: 1, other: 1}
             else:
-                self.affine.counts[other] = substituted(self.affine.trip(count), indices)
+                steps = self.affine.trip(count)
+                same = depth == common or self.known(steps, indices)  # in a later step a count may be another one
+                self.affine.counts[other] = substituted(steps, indices) if same else {f"{other} count": 1}
                 indices[index] = {other: 1}
         return indices
 
