@@ -7,7 +7,8 @@
         ... z ... } }                          ... z ... } }
 
 This is loop-invariant code motion from a loop that is not the innermost one.  Only what takes longer than reading it
-again is kept, and only what cannot fail is moved.  A nest without points computes nothing.
+again is kept, and only what cannot fail is moved.  A nest without points computes nothing.  A read that is in bounds
+since another one was checked stays behind that one, if it is in the nest.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier, Renamed
+from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import atoms, bound_inside, mentions, names, needed
+from dplc.flat.walk import atoms, bound_inside, every, mentions, names, needed
 from dplc.passes.layout.strides import is_long
-from dplc.passes.simplify.purity import pure, takes_over
+from dplc.passes.simplify.purity import HERE, pure, takes_over
 
 
 def computed_once(supply: f.Supply, bind: f.Bind, par: f.Par) -> Iterable[f.Bind]:
@@ -40,6 +42,7 @@ class _Invariants:
     def __init__(self, supply: f.Supply, par: f.Par) -> None:
         self.b = Builder(supply)
         self.own = {var.name for var in bound_inside(par)}
+        self.checks = any(is_checked(bind.rhs) for bind in every(par.body))
 
     def outside(self, atom: f.Atom) -> bool:
         return isinstance(atom, f.Const) or atom.name not in self.own
@@ -61,7 +64,7 @@ class _Invariants:
         alone: dict[str, f.Bind] = {}
         for bind in body.binds:
             others = [name for name in names(atoms(bind.rhs)) if name in self.own and name != index.name]
-            if is_moved(bind.rhs) and alone.keys() >= set(others):
+            if self.is_moved(bind.rhs) and alone.keys() >= set(others):
                 alone[bind.vars[0].name] = bind
         if not any(takes_long(bind.rhs) for bind in alone.values()):
             return body
@@ -86,6 +89,12 @@ class _Invariants:
         left = Renamed(atoms_).block(f.Block(binds, body.results))
         return f.Block((*reads, *left.binds), left.results)
 
+    def is_moved(self, rhs: f.Rhs) -> bool:
+        """True for an operation that cannot fail and may run before the nest: its reads are in bounds there, too."""
+        if not isinstance(rhs, f.Op) or not pure(rhs) or not OPS[rhs.op].repeatable or takes_over(rhs):
+            return False
+        return not (self.checks and rhs.attr("unchecked") == HERE)
+
     def columns(
         self, wanted: list[f.Bind], needed: list[f.Bind], index: f.Var, counts: tuple[f.Atom, ...]
     ) -> list[f.Var]:
@@ -101,13 +110,12 @@ class _Invariants:
         return b.bind(par, [f.Arr(bind.vars[0].ty, 1) for bind in wanted], "column")
 
 
+def is_checked(rhs: f.Rhs) -> bool:
+    return isinstance(rhs, f.Op) and OPS[rhs.op].fails is Fails.BOUNDS and not rhs.attr("unchecked")
+
+
 def name_of(bind: f.Bind) -> str:
     return bind.vars[0].name if bind.vars else ""
-
-
-def is_moved(rhs: f.Rhs) -> bool:
-    """True for an operation that cannot fail and may run elsewhere, if its reads are in bounds there."""
-    return isinstance(rhs, f.Op) and pure(rhs) and OPS[rhs.op].repeatable and not takes_over(rhs)
 
 
 def takes_long(rhs: f.Rhs) -> bool:

@@ -146,8 +146,9 @@ class Nest:
         for bind in block.binds:
             match bind.rhs:
                 case f.Op("index", (f.Var(_, f.Arr(f.Num(), rank)) as array, f.Var(first), *rest)) if (
-                    len(rest) == rank - 1 and first in self.counts and all(map(self.outside, (array, *rest)))
-                ):
+                    bind.rhs.attr("unchecked") and len(rest) == rank - 1
+                    and first in self.counts and all(map(self.outside, (array, *rest)))
+                ):  # fmt: skip
                     if branch or (rest and first in self.lanes):
                         column = Column(array, self.counts[first], tuple(rest))
                         self.reads.setdefault(column, []).append((bind.vars[0].name, first))
