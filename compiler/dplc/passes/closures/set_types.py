@@ -232,14 +232,18 @@ class Datas:
         declared = self.datas[ty.name]
         if len(declared.cases) > 1 or self.recursive(ty.name):
             return False
-        return bool(declared.fields) or not self.of_any_size(ty, declared.cases[0][1])
+        return bool(declared.fields) or not self.of_any_size(ty)
 
-    def of_any_size(self, ty: t.Con, declared: t.Ty | None) -> bool:
-        """True if the declared argument of the only constructor is an array, of a size that the type does not tell."""
+    def of_any_size(self, ty: t.Con) -> bool:
+        """True if the argument of the only constructor is an array, of a size that the declaration does not tell, or a
+        record that is one.  A size that is a parameter may be `?`, which is two sizes in one array."""
+        declared, payload = self.datas[ty.name].cases[0][1], self.payload(ty, 0)
+        if isinstance(payload, t.Con) and payload.name in self.datas:
+            is_record = bool(self.datas[payload.name].fields) and not self.recursive(payload.name)
+            return is_record and self.of_any_size(payload)
         if isinstance(declared, t.Var):
-            return isinstance(self.payload(ty, 0), t.Arr)
-        sizes = [] if declared is None else dimensions(declared)[0]
-        return any(name[0] == "?" for size in sizes for names, _ in size.terms for name in names)
+            return isinstance(payload, t.Arr)
+        return declared is not None and any(size.terms for size in dimensions(declared)[0])
 
     def lone_field(self, name: str) -> bool:
         """True for a record with a single field, which is its payload."""

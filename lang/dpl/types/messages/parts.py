@@ -149,9 +149,13 @@ def of_parts(a, e) -> tuple[str, ...]:
 
 
 def mixed(actual, expected) -> bool:
-    """Whether two tuples differ as one has a number where the other has an array: `Dist.Normal (means, 1.0)`."""
-    pairs = [(prune(a), prune(e)) for a, e in zip(actual, expected)] if len(actual) == len(expected) else []
-    return any(type(e if is_number(a) else a) is ty.Arr and (is_number(a) or is_number(e)) for a, e in pairs)
+    """Whether a tuple has numbers and arrays where all are to be of one kind: `Dist.Normal (means, 1.0)`."""
+    given, wanted = ([kind(prune(t)) for t in items] for items in (actual, expected))
+    return len(given) == len(wanted) and set(given) == {"number", "array"} and len(set(wanted)) == 1
+
+
+def kind(t) -> str:
+    return "array" if type(t) is ty.Arr else "number" if is_number(t) else ""
 
 
 def is_number(t) -> bool:

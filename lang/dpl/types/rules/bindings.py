@@ -328,8 +328,6 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
                 if name in names:
                     raise cx.fail("E0208", f"`{name}` is defined twice in this group", b.span)
                 names.append(name)
-                if warning := endless(b, name):
-                    cx.warnings.add(warning)
                 cx.bind(name, Value(core, mono(t), b.span, knot, is_global=is_global))
                 if not is_global:
                     cx.watch(name, core, b.pattern.span)
@@ -337,6 +335,8 @@ def group(cx: Context, bindings: tuple, cores: list[str], is_global: bool = Fals
             for b, name, core, t in zip(bindings, names, cores, types):
                 mentioned = core not in cx.unused
                 value = right_side(cx, b, name, t, frame)
+                if warning := endless(cx, b, name, value):
+                    cx.warnings.add(warning)
                 if (guess := recursion.guessed(cx)) in names:
                     cx.guessed.add(cores[names.index(guess)])
                 if not (mentioned or is_global):  # a mention inside its own definition does not count as a use

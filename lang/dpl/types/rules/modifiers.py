@@ -6,11 +6,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dpl.core import term, ty
 from dpl.diagnostics import Diagnostic, Edit
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import without_modifier
 from dpl.syntax.formatter.shape import spine
+from dpl.types.messages.parts import is_number
+from dpl.types.rules.quiet import is_quiet
+from dpl.types.solve.meta import Type, prune
+from dpl.types.state.context import Context
 
 
 def modified(b: tree.Binding) -> Diagnostic | None:
@@ -26,8 +31,11 @@ def modified(b: tree.Binding) -> Diagnostic | None:
     return Diagnostic("W0212", title, b.pattern.span, helps=helps, edits=edits)
 
 
-def endless(b: tree.Binding, name: str) -> Diagnostic | None:
-    """The warning for `let rec fib n = ... fib n-1 ...`: it is `(fib n) - 1`, and `fib` calls itself without end."""
+def endless(cx: Context, b: tree.Binding, name: str, value: term.Term) -> Diagnostic | None:
+    """The warning for `let rec fib n = ... fib n-1 ...`: it is `(fib n) - 1`, and `fib` calls itself without end.
+    Where something changes between two calls, as in `... Some _ -> rest file + 1`, they may end."""
+    if not (ends_in_number(value.ty) and is_quiet(cx, value)):
+        return None
     plain = [p.pattern if isinstance(p, tree.PatAnnot) else p for p in b.params]
     params = [p.name for p in plain if isinstance(p, tree.PatVar)]
     parts = list(inside(b.body))
@@ -49,6 +57,17 @@ def endless(b: tree.Binding, name: str) -> Diagnostic | None:
                 return Diagnostic("W0214", f"{title} : `{name}` calls itself with what it was given, without end", at,
                                   helps=helps, edits=(Edit(given, f"({given.text})"),))  # fmt: skip
     return None
+
+
+def ends_in_number(t: Type) -> bool:
+    """Whether the last parameter is a number, and none is a function, which may change something."""
+    last, t = ty.UNIT, prune(t)
+    while type(t) is ty.Fn:
+        last = prune(t.arg)
+        if type(last) is ty.Fn:
+            return False
+        t = prune(t.result)
+    return is_number(last)
 
 
 def last_operand(e: tree.Expr) -> tree.Expr:
