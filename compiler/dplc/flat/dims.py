@@ -30,7 +30,6 @@ Fields = dict[tuple[f.Type, int], tuple[int, ...]]  # the shapes of the arrays t
 
 LOOPS = (f.For, f.While)
 DEEP, LONGEST = 6, 1 << 32  # sums of sums, and elements of a slice, that are looked at
-SUMS = frozenset({"add", "sub", "mul"})
 ANY = f.Const("any", f.I64)  # the length of what a function got from itself, while its own lengths are guessed
 
 
@@ -105,7 +104,7 @@ class Dims:
         """How many elements a slice has that ends at a constant distance from where it begins: `6 * g : 6 * g + 6`."""
         if self.sums is None:
             self.sums = {bind.vars[0].name: bind.rhs for bind in every(self.body)
-                         if isinstance(bind.rhs, f.Op) and bind.rhs.op in SUMS}  # fmt: skip
+                         if isinstance(bind.rhs, f.Op) and [var.ty for var in bind.vars] == [f.I64]}  # fmt: skip
         terms = Counter[str]()
         self.add(terms, end, 1, DEEP)
         self.add(terms, first, -1, DEEP)
