@@ -115,8 +115,9 @@ def written_far(h: Hole) -> str:
     y, i, j, t = (h.fresh(stem) for stem in "yijt")
     data = "[" + ", ".join(str(h.writer.below(9)) for _ in range(n)) + "]"
     places = f"{data}[{i}]"
-    steps = h.one(f"({places} % ({i} + 1))", f"({i} / 2)", f"(min {i} {places})", f"({n} - {places} % ({i} + 1))", i)
-    to = h.one(j, j, f"{n} - 1 - {j}", f"{n} - 1 - {j}", f"(2 * {j}) % {n}", f"({i} + {j}) % {n}")
+    rest = f"{places} % ({i} + 1)"
+    steps = h.one(f"({rest})", f"({rest})", f"({i} / 2)", f"(min {i} {places})", f"({n} - {rest})", i)
+    to = h.one(j, j, j, f"{n} - 1 - {j}", f"(2 * {j}) % {n}", f"({i} + {j}) % {n}")
     step = f"loop {y} = {y} for {j} < {steps} do {{ {y} with [{to}] = {h.one('0.5', t)} * {y}[{to}] + {t} }}"
     read = h.one(f"{y}[{i}]", f"{y}[{i}]", f"{y}[{n} - 1 - {i}]", f"{y}[{i} / 2]")
     made = f"loop {y} = {h(array(FLOAT, n))} for {i} < {n} do (let {t} = {read} * sin {read} in {step})"
