@@ -7,13 +7,14 @@ The rest is the interpreter's.  Code of the library has no points; what it compu
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from math import isfinite
 from typing import Any
 
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.debug.journal import Journal
 from dpl.debug.machine import Captured
-from dpl.debug.points import Place, Places, Point
+from dpl.debug.points import MOVES, Place, Places, Point
 from dpl.eval.code.code import Code, Run, Scope, at_once
 from dpl.eval.code.loops import compile_build
 from dpl.eval.code.terms import TermCompiler
@@ -148,12 +149,14 @@ class DebugCompiler(TermCompiler):
     def watched(self, run: Callable, name: str, place: Place | None, arity: int) -> Callable:
         """The operation; it says where it is, and shows its result to whoever watches."""
         told: Any = self.instruments
+        shown = same if name in MOVES else own
 
         def unary(x: Value) -> Value:
             if place:
                 HERE.place = place
             value = run(x)
             if told.watch:
+                value = shown(value)
                 told.watch(place, name, (x,), value)
             return value
 
@@ -162,6 +165,7 @@ class DebugCompiler(TermCompiler):
                 HERE.place = place
             value = run(x, y)
             if told.watch:
+                value = shown(value)
                 told.watch(place, name, (x, y), value)
             return value
 
@@ -170,10 +174,21 @@ class DebugCompiler(TermCompiler):
                 HERE.place = place
             value = run(*args)
             if told.watch:
+                value = shown(value)
                 told.watch(place, name, args, value)
             return value
 
         return {1: unary, 2: binary}.get(arity, general)
+
+
+def same(value: Value) -> Value:
+    return value
+
+
+def own(value: Value) -> Value:
+    """A number that is not finite as an object of its own: functions give one NaN for all that have none, and the
+    identity of a value tells which operation made it."""
+    return value * 1.0 if value.__class__ is float and not isfinite(value) else value
 
 
 # ---- comprehensions -------------------------------------------------------------------------------------------------

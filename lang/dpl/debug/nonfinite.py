@@ -97,6 +97,7 @@ class Finite:
     def clear(self) -> None:
         self.origins: dict[int, tuple[Value, Origin]] = {}  # by the identity of a bad value, which is kept
         self.of_derivative: Origin | None = None  # the last one: what a program gets as derivatives are new values
+        self.forgotten: Origin | None = None  # the first one that has gone from there
         self.of_library = False  # whether the library has made some
         self.count = 0
         self.last: Origin | None = None
@@ -153,12 +154,13 @@ class Finite:
             self.of_derivative = origin
         self.origins[id(value)] = value, origin
         if len(self.origins) > MOST_ORIGINS:
-            del self.origins[next(iter(self.origins))]
+            _, oldest = self.origins.pop(next(iter(self.origins)))
+            self.forgotten = self.forgotten or oldest
 
     def known(self, bad: Value) -> Origin | None:
         """The origin of a bad number, unless it was written or read."""
         kept = self.origins.get(id(bad)) or self.origins.get(id(number(bad)))
-        return kept[1] if kept else self.of_derivative
+        return kept[1] if kept else self.of_derivative or self.forgotten
 
     def source(self, args: tuple) -> Origin | None:
         """The origin of a bad operand."""

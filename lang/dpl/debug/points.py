@@ -14,6 +14,7 @@ from dpl.source import Source, Span
 
 UNNAMED = "param."  # the names of parameters that are patterns begin so
 COMPOUND = (c.App, c.If, c.Match, c.For, c.While, c.Build, c.Shift, c.Reset)  # operands that may be points
+MOVES = frozenset({"index", "slice", "reshape", "transpose", "flatten", "to_like", "sized", "deref", "f64"})  # numbers
 
 
 @node

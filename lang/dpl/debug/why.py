@@ -7,13 +7,13 @@ Within a reverse sweep the graph itself says where a number comes from.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from dpl.core import term as c
 from dpl.debug.nonfinite import Origin, first_bad, text
-from dpl.debug.points import Place
-from dpl.debug.run import Run
+from dpl.debug.points import MOVES, Place
+from dpl.debug.run import Halt, Run
 from dpl.eval.values.active import HERE, Active, Node
 from dpl.eval.values.value import Array, Tagged, Value, number
 from dpl.node import node
@@ -21,7 +21,6 @@ from dpl.source import Span
 
 MOST_RECORDS = 400_000
 MOST_STEPS = 12  # lines of an answer
-SILENT = frozenset({"index", "slice", "reshape", "transpose", "flatten", "to_like", "sized", "deref", "f64"})
 
 
 @node
@@ -56,7 +55,7 @@ class Records:
     def note(self, place: Place | None, name: str, args: tuple, value: Value) -> None:
         if any(arg is value for arg in args) or isinstance(value, (int, str)) or len(self.made) >= MOST_RECORDS:
             return
-        if name in SILENT and self.of(value):  # what is taken out of an array keeps the operation that made it
+        if name in MOVES and self.of(value):  # what is taken out of an array keeps the operation that made it
             return
         self.made[id(value)] = Made(place, name, args, value)
 
@@ -65,9 +64,9 @@ class Records:
         return found if found is not None and found.value is value else None
 
 
-def recorded(run: Run, inside: bool = False) -> Records:
-    """The operations that led to now; with `inside`, also those of the step in which the run has halted.  The run is
-    repeated from far enough back, as long as they are not too many."""
+def recorded(run: Run, inside: Origin | None = None) -> Records:
+    """The operations that led to now; with `inside`, also those of the step in which the run has halted at this origin,
+    up to there: what follows may print.  The run is repeated from far enough back, as long as they are not too many."""
     records, now = Records(), run.time
     ended, here = run.ended, (HERE.place, HERE.visit)
     near = [moment for moment in run.history.moments if now - moment.time <= MOST_RECORDS // 8]
@@ -78,9 +77,12 @@ def recorded(run: Run, inside: bool = False) -> Records:
     try:
         run.repeat(now)
         if inside:
+            run.watch = up_to(inside, records)
+            run._watching(True)
             run.repeat(now + 1)
             run.watch = None
-            run.go_to(now)
+            run._watching(True)
+            run.renew() if run.time == now else run.go_to(now)
     finally:
         run.watch, run.watch_sweeps = watch, sweeps
         run._watching(True)
@@ -89,12 +91,25 @@ def recorded(run: Run, inside: bool = False) -> Records:
     return records
 
 
+def up_to(origin: Origin, records: Records) -> Callable[[Place | None, str, tuple, Value], None]:
+    """Notes operations, and halts the run at that of an origin."""
+
+    def note(place: Place | None, name: str, args: tuple, value: Value) -> None:
+        records.note(place, name, args, value)
+        if is_of(Made(place, name, args, value), origin):
+            raise Halt(origin)
+
+    return note
+
+
+def is_of(made: Made, origin: Origin) -> bool:
+    """Whether an operation is the one that an origin is."""
+    return made.name == origin.name and bool(first_bad(made.value)) and (made.place or origin.place) is origin.place
+
+
 def culprit(records: Records, origin: Origin) -> Made | None:
     """The record of the operation that an origin is."""
-    for made in records.made.values():
-        if made.name == origin.name and first_bad(made.value) and (made.place or origin.place) is origin.place:
-            return made
-    return None
+    return next((made for made in records.made.values() if is_of(made, origin)), None)
 
 
 def operations(records: Records, value: Value) -> list[Made]:
@@ -144,7 +159,7 @@ def shortest(records: Records, start: Iterable[Value]) -> list[Made]:
         if id(x) in seen or made is None:
             continue
         seen.add(id(x))
-        here = way if made.name in SILENT or made.place is None else Way(made, way)
+        here = way if made.name in MOVES or made.place is None else Way(made, way)
         operands = causes(made.name, made.value, made.operands)
         if here and not any(records.of(arg) for arg in operands) and not is_constant(made):
             return here.steps()
@@ -210,7 +225,7 @@ def chain(run: Run, origin: Origin) -> list[tuple[str, Span | None]]:
     """The shortest chain from a number that is not finite to the inputs that caused it: equations with places."""
     if origin.node is not None:
         return [(node_line(made), made.place.span if made.place else None) for made in through_graph(origin)]
-    records = recorded(run, inside=True)
+    records = recorded(run, origin)
     found = culprit(records, origin)
     operands = found.operands if found else origin.operands
     made = shortest(records, causes(origin.name, origin.value, operands))

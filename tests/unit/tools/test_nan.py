@@ -40,6 +40,10 @@ SHORT = {  # f32 in data of all kinds: records, sums, records of any type; what 
                    "  if n = 0 then Leaf else Node (grow (n - 1) (x * 2.0), ref ([x, x / 0.0], n), Leaf)\n"
                    "let rec size t = match t with Leaf -> 0 | Node (a, _, b) -> 1 + size a + size b\n"
                    "do print (size (grow 2 1.0))\n", "infinity from `div`: div 2.0 0.0"),
+    "several": ("let f (n : int) = sum [for i < n -> sqrt (float (5 - i))]\ndo print (f 10)\n",
+                "NaN from `sqrt`: sqrt -1.0 = nan"),
+    "many": ("let f (n : int) = sum [for i < n -> sqrt (float (5 - i))]\ndo print (f 70000)\n",
+             "NaN from `sqrt`: sqrt -1.0 = nan"),
 }  # fmt: skip
 
 
