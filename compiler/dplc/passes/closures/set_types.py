@@ -237,13 +237,27 @@ class Datas:
     def of_any_size(self, ty: t.Con) -> bool:
         """True if the argument of the only constructor is an array, of a size that the declaration does not tell, or a
         record that is one.  A size that is a parameter may be `?`, which is two sizes in one array."""
-        declared, payload = self.datas[ty.name].cases[0][1], self.payload(ty, 0)
-        if isinstance(payload, t.Con) and payload.name in self.datas:
-            is_record = bool(self.datas[payload.name].fields) and not self.recursive(payload.name)
-            return is_record and self.of_any_size(payload)
+        found = self.without_sets(ty)
+        if isinstance(found, t.Con) and found.name in self.datas:
+            is_record = bool(self.datas[found.name].fields) and not self.recursive(found.name)
+            return is_record and self.of_any_size(found)
+        declared = self.datas[ty.name].cases[0][1]
         if isinstance(declared, t.Var):
-            return isinstance(payload, t.Arr)
+            return isinstance(found, t.Arr)
         return declared is not None and any(size.terms for size in dimensions(declared)[0])
+
+    def without_sets(self, ty: t.Con) -> t.Ty | None:
+        """The argument of the first constructor, which may be a parameter, or data with parameters.  Types of patterns
+        do not tell their sets."""
+        self.arity(ty.name)
+        types = self.types_of(ty)
+        match self.decorated[ty.name][0]:
+            case t.Var(name):
+                return types[name]
+            case t.Con(name, args):
+                return t.Con(name, tuple([types[a.name] if isinstance(a, t.Var) else a for a in args]))
+            case other:
+                return other
 
     def lone_field(self, name: str) -> bool:
         """True for a record with a single field, which is its payload."""
@@ -343,14 +357,17 @@ class Datas:
             self.payloads[key] = self.instantiate(ty, tag)
         return self.payloads[key]
 
+    def types_of(self, ty: t.Con) -> dict[str, t.Ty]:
+        """The arguments of a data type that are types, by the names of its parameters."""
+        names = [p.name for p in self.datas[ty.name].params if p.sort == "type"]
+        return dict(zip(names, map(a_type, ty.args), strict=False))
+
     def instantiate(self, ty: t.Ty, tag: int) -> t.Ty | None:
         if not isinstance(ty, t.Con):
             raise Bug(f"not a data type: {ty}")
         self.arity(ty.name)
-        declared = self.datas[ty.name]
-        names = [p.name for p in declared.params if p.sort == "type"]
-        sets = ty.args[len(names) :]
-        types = dict(zip(names, map(a_type, ty.args), strict=False))
+        types = self.types_of(ty)
+        sets = ty.args[len(types) :]
 
         def put(part: t.Ty) -> t.Ty:
             match part:
