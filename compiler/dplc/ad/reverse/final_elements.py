@@ -123,7 +123,7 @@ class Thread:
         self.block(loop.body, loop.state[k], k, (*around, Loop(loop.index.name, loop.count)))
 
     def block(self, block: f.Block, now: f.Var, k: int, loops: tuple[Loop, ...]) -> None:
-        """Follows the array through a block, of which it is result number `k`."""
+        """Follows the array through a block.  Result number `k` of the block is this array."""
         earlier: set[str] = set()
         for bind in block.binds:
             if not earlier.isdisjoint(rhs_mentions(bind.rhs)):
