@@ -59,9 +59,9 @@ def added_once(bind: f.Bind, supply: Callable[[], f.Supply], numbers: Callable[[
         loop = bind.rhs
         assert isinstance(loop, f.For)
         null = isinstance(loop.inits[k], f.Const)
-        chain = _Chain(fixed, supply(), True, edges).follow(loop.body, loop.state[k], k, loop.state[k])
+        chain = Chain(fixed, supply(), True, edges).follow(loop.body, loop.state[k], k, loop.state[k])
         if null and (chain is None or not chain.sure):
-            chain = _Chain(fixed, supply(), False, edges).follow(loop.body, loop.state[k], k, loop.state[k])
+            chain = Chain(fixed, supply(), False, edges).follow(loop.body, loop.state[k], k, loop.state[k])
         if chain is not None and chain.values:
             bind = _without(bind, k, chain, after, numbers)
     return [bind, *after]
@@ -112,7 +112,7 @@ def is_there(place: Place, numbers: Affine) -> bool:
     return numbers.is_place(at[: len(at) // 2], at[len(at) // 2 :])
 
 
-def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind], numbers: Callable[[], Affine]) -> f.Bind:
+def _without(bind: f.Bind, k: int, chain: Chain, after: list[f.Bind], numbers: Callable[[], Affine]) -> f.Bind:
     """The loop without the additions of a chain to fixed places of state variable `k`; they go to `after`."""
     loop = bind.rhs
     assert isinstance(loop, f.For)
@@ -177,7 +177,7 @@ def _addition(var: f.Var, acc: f.Atom, one: _Sum, supply: f.Supply, there: bool)
 
 
 @record
-class _Chain:
+class Chain:
     """The variables that hold an accumulator one after the other, in a block.  `values` are what is added to each fixed
     place.  `binds` is the block without these additions, and `last` its accumulator at the end."""
 
@@ -190,7 +190,7 @@ class _Chain:
     binds: list[f.Bind] = field(default_factory=list)
     last: f.Atom = field(default_factory=lambda: f.Const(None, f.UNIT))
 
-    def follow(self, block: f.Block, now: f.Var, at: int, last: f.Atom) -> _Chain | None:
+    def follow(self, block: f.Block, now: f.Var, at: int, last: f.Atom) -> Chain | None:
         """Follows the accumulator `now`, which is `last` without the additions, to the result number `at`.  Returns
         None if it is used in other ways."""
         uses = Counter(mentions(block))
@@ -226,7 +226,7 @@ class _Chain:
 
     def loop(self, bind: f.Bind, loop: f.For, k: int) -> f.Var | None:
         """An inner loop that only adds to the accumulator.  Its additions stay where they are."""
-        if _Chain(_never, self.supply, True).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
+        if Chain(never, self.supply, True).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
             return None
         inits = (*loop.inits[:k], self.last, *loop.inits[k + 1 :])
         same = f.For(loop.index, loop.count, loop.state, inits, loop.body, loop.collect)
@@ -246,16 +246,16 @@ class _Chain:
         arms = blocks(bind.rhs)
         fixed = [self.fixed] * len(arms)
         if isinstance(bind.rhs, f.If) and isinstance(cond := bind.rhs.cond, f.Var):
-            fixed = [_never if (cond.name, truth) in self.edges else self.fixed for truth in (True, False)]
+            fixed = [never if (cond.name, truth) in self.edges else self.fixed for truth in (True, False)]
         for at, var in enumerate(bind.vars):
             if var.ty == now.ty:
-                inner = [_Chain(one, self.supply, True, self.edges).follow(arm, now, at, self.last)
+                inner = [Chain(one, self.supply, True, self.edges).follow(arm, now, at, self.last)
                          for one, arm in zip(fixed, arms, strict=True)]  # fmt: skip
                 if all(map(_there, inner)):
                     return self.joined(bind, at, list(filter(_there, inner)))
         return None
 
-    def joined(self, bind: f.Bind, at: int, chains: list[_Chain]) -> f.Var:
+    def joined(self, bind: f.Bind, at: int, chains: list[Chain]) -> f.Var:
         places = {place: value.ty for chain in chains for place, value in chain.values.items()}
         alone = all(chain.last == self.last for chain in chains)  # nothing is left to add in the arms
         keep = [i for i in range(len(bind.vars)) if i != at or not alone]
@@ -274,9 +274,9 @@ class _Chain:
         return bind.vars[at]
 
 
-def _never(op: f.Op) -> bool:
+def never(op: f.Op) -> bool:
     return False
 
 
-def _there(chain: _Chain | None) -> TypeGuard[_Chain]:
+def _there(chain: Chain | None) -> TypeGuard[Chain]:
     return chain is not None
