@@ -7,8 +7,9 @@
 
 Reverse mode adds to `i` like this where the body reads an element that does not depend on `j`.  The additions may be in
 branches, but not in one for a single step, as at the edge of a grid: they are few already, and `stencils.py` takes them
-out of the loop.  Where the array may be null and the loop may have no steps, nothing is changed: it would make the
-array.  Where no step may add, the place may not be there, so it is asked for.
+out of the loop.  An array that may be null is added to only if the loop has steps, as it stays null otherwise; what
+branches add to it stays in them, as no step may take them, unless each step adds to another fixed place.  Where no step
+may add, the place may not be there, so it is asked for.
 """
 
 from __future__ import annotations
@@ -54,15 +55,15 @@ def added_once(bind: f.Bind, supply: Callable[[], f.Supply], numbers: Callable[[
     if not any(isinstance(other.rhs, f.Op) and fixed(other.rhs) for other in every(loop.body)):
         return [bind]
     after: list[f.Bind] = []
-    some = has_steps(loop)
     for k in reversed(range(len(loop.state))):
         loop = bind.rhs
         assert isinstance(loop, f.For)
         null = isinstance(loop.inits[k], f.Const)
-        if some or not null:
-            chain = _Chain(fixed, supply(), not null, edges).follow(loop.body, loop.state[k], k, loop.state[k])
-            if chain is not None and chain.values:
-                bind = _without(bind, k, chain, after, numbers)
+        chain = Chain(fixed, supply(), True, edges).follow(loop.body, loop.state[k], k, loop.state[k])
+        if null and (chain is None or not chain.sure):
+            chain = Chain(fixed, supply(), False, edges).follow(loop.body, loop.state[k], k, loop.state[k])
+        if chain is not None and chain.values:
+            bind = _without(bind, k, chain, after, numbers)
     return [bind, *after]
 
 
@@ -111,7 +112,7 @@ def is_there(place: Place, numbers: Affine) -> bool:
     return numbers.is_place(at[: len(at) // 2], at[len(at) // 2 :])
 
 
-def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind], numbers: Callable[[], Affine]) -> f.Bind:
+def _without(bind: f.Bind, k: int, chain: Chain, after: list[f.Bind], numbers: Callable[[], Affine]) -> f.Bind:
     """The loop without the additions of a chain to fixed places of state variable `k`; they go to `after`."""
     loop = bind.rhs
     assert isinstance(loop, f.For)
@@ -133,12 +134,32 @@ def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind], numbers: 
         loop.collect,
     )
     outs = [last if i == k and isinstance(last, f.Var) else bind.vars[i] for i in keep]
-    for s in sums:
-        var = bind.vars[k] if s is sums[-1] else f.Var(supply.fresh("c"), state.ty)
-        there = (has_steps(loop) and s.place in chain.sure) or is_there(s.place, numbers())
-        after += _addition(var, last, s, supply, there)
-        last = var
+    asks = isinstance(loop.inits[k], f.Const) and not has_steps(loop)
+    sure = chain.sure if asks or has_steps(loop) else set[Place]()
+    adds = _additions(bind.vars[k], last, sums, supply, lambda place: place in sure or is_there(place, numbers()))
+    after += _with_steps(bind.vars[k], last, loop.count, adds, supply) if asks else adds
     return f.Bind((*outs, *(s.total for s in sums), *bind.vars[width:]), made)
+
+
+def _additions(
+    end: f.Var, acc: f.Atom, sums: list[_Sum], supply: f.Supply, there: Callable[[Place], bool]
+) -> list[f.Bind]:
+    """Adds sums to an accumulator, which is `end` after them."""
+    binds: list[f.Bind] = []
+    for s in sums:
+        var = end if s is sums[-1] else f.Var(supply.fresh("c"), end.ty)
+        binds += _addition(var, acc, s, supply, there(s.place))
+        acc = var
+    return binds
+
+
+def _with_steps(end: f.Var, acc: f.Atom, count: f.Atom, adds: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
+    """The additions that end with an accumulator, if there are steps; else it stays as it was."""
+    b, made = Builder(supply), f.Var(supply.fresh("c"), end.ty)
+    some = b.op("gt", (count, integer(0)))
+    last = f.Bind((made,), adds[-1].rhs)
+    b.binds.append(f.Bind((end,), f.If(some, block_of([*adds[:-1], last], (made,)), f.Block((), (acc,)))))
+    return list(block_of(b.binds, ()).binds)
 
 
 def _addition(var: f.Var, acc: f.Atom, one: _Sum, supply: f.Supply, there: bool) -> list[f.Bind]:
@@ -156,7 +177,7 @@ def _addition(var: f.Var, acc: f.Atom, one: _Sum, supply: f.Supply, there: bool)
 
 
 @record
-class _Chain:
+class Chain:
     """The variables that hold an accumulator one after the other, in a block.  `values` are what is added to each fixed
     place.  `binds` is the block without these additions, and `last` its accumulator at the end."""
 
@@ -169,7 +190,7 @@ class _Chain:
     binds: list[f.Bind] = field(default_factory=list)
     last: f.Atom = field(default_factory=lambda: f.Const(None, f.UNIT))
 
-    def follow(self, block: f.Block, now: f.Var, at: int, last: f.Atom) -> _Chain | None:
+    def follow(self, block: f.Block, now: f.Var, at: int, last: f.Atom) -> Chain | None:
         """Follows the accumulator `now`, which is `last` without the additions, to the result number `at`.  Returns
         None if it is used in other ways."""
         uses = Counter(mentions(block))
@@ -205,7 +226,7 @@ class _Chain:
 
     def loop(self, bind: f.Bind, loop: f.For, k: int) -> f.Var | None:
         """An inner loop that only adds to the accumulator.  Its additions stay where they are."""
-        if _Chain(_never, self.supply, True).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
+        if Chain(never, self.supply, True).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
             return None
         inits = (*loop.inits[:k], self.last, *loop.inits[k + 1 :])
         same = f.For(loop.index, loop.count, loop.state, inits, loop.body, loop.collect)
@@ -225,16 +246,16 @@ class _Chain:
         arms = blocks(bind.rhs)
         fixed = [self.fixed] * len(arms)
         if isinstance(bind.rhs, f.If) and isinstance(cond := bind.rhs.cond, f.Var):
-            fixed = [_never if (cond.name, truth) in self.edges else self.fixed for truth in (True, False)]
+            fixed = [never if (cond.name, truth) in self.edges else self.fixed for truth in (True, False)]
         for at, var in enumerate(bind.vars):
             if var.ty == now.ty:
-                inner = [_Chain(one, self.supply, True, self.edges).follow(arm, now, at, self.last)
+                inner = [Chain(one, self.supply, True, self.edges).follow(arm, now, at, self.last)
                          for one, arm in zip(fixed, arms, strict=True)]  # fmt: skip
                 if all(map(_there, inner)):
                     return self.joined(bind, at, list(filter(_there, inner)))
         return None
 
-    def joined(self, bind: f.Bind, at: int, chains: list[_Chain]) -> f.Var:
+    def joined(self, bind: f.Bind, at: int, chains: list[Chain]) -> f.Var:
         places = {place: value.ty for chain in chains for place, value in chain.values.items()}
         alone = all(chain.last == self.last for chain in chains)  # nothing is left to add in the arms
         keep = [i for i in range(len(bind.vars)) if i != at or not alone]
@@ -253,9 +274,9 @@ class _Chain:
         return bind.vars[at]
 
 
-def _never(op: f.Op) -> bool:
+def never(op: f.Op) -> bool:
     return False
 
 
-def _there(chain: _Chain | None) -> TypeGuard[_Chain]:
+def _there(chain: Chain | None) -> TypeGuard[Chain]:
     return chain is not None
