@@ -7,8 +7,8 @@
 
 Reverse mode adds to `i` like this where the body reads an element that does not depend on `j`.  The additions may be in
 branches, but not in one for a single step, as at the edge of a grid: they are few already, and `stencils.py` takes them
-out of the loop.  Where the array may be null and the loop may have no steps, nothing is changed: it would make the
-array.  Where no step may add, the place may not be there, so it is asked for.
+out of the loop.  Where no step may add, the place may not be there, and the array may be null, which it stays then: a
+sum that is 0.0 is not added.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpl.node import field, node, record
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
-from dplc.flat.build import Builder, all_hold, block_of, integer
+from dplc.flat.build import Builder, block_of
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -54,15 +54,12 @@ def added_once(bind: f.Bind, supply: Callable[[], f.Supply], numbers: Callable[[
     if not any(isinstance(other.rhs, f.Op) and fixed(other.rhs) for other in every(loop.body)):
         return [bind]
     after: list[f.Bind] = []
-    some = has_steps(loop)
     for k in reversed(range(len(loop.state))):
         loop = bind.rhs
         assert isinstance(loop, f.For)
-        null = isinstance(loop.inits[k], f.Const)
-        if some or not null:
-            chain = _Chain(fixed, supply(), not null, edges).follow(loop.body, loop.state[k], k, loop.state[k])
-            if chain is not None and chain.values:
-                bind = _without(bind, k, chain, after, numbers)
+        chain = _Chain(fixed, supply(), edges).follow(loop.body, loop.state[k], k, loop.state[k])
+        if chain is not None and chain.values:
+            bind = _without(bind, k, chain, after, numbers)
     return [bind, *after]
 
 
@@ -135,23 +132,24 @@ def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind], numbers: 
     outs = [last if i == k and isinstance(last, f.Var) else bind.vars[i] for i in keep]
     for s in sums:
         var = bind.vars[k] if s is sums[-1] else f.Var(supply.fresh("c"), state.ty)
-        there = (has_steps(loop) and s.place in chain.sure) or is_there(s.place, numbers())
+        null = isinstance(loop.inits[k], f.Const)
+        there = (has_steps(loop) and s.place in chain.sure) or (not null and is_there(s.place, numbers()))
         after += _addition(var, last, s, supply, there)
         last = var
     return f.Bind((*outs, *(s.total for s in sums), *bind.vars[width:]), made)
 
 
 def _addition(var: f.Var, acc: f.Atom, one: _Sum, supply: f.Supply, there: bool) -> list[f.Bind]:
-    """Adds a sum to an accumulator, if its place is there."""
+    """Adds a sum to an accumulator: a place that may not be `there` only if something was added to it."""
     args, attrs = one.place
+    addition = f.Op("acc_index", (acc, one.total, *args), attrs)
     if there:
-        return [f.Bind((var,), f.Op("acc_index", (acc, one.total, *args), attrs))]
-    b, half = Builder(supply), len(args) // 2
-    tests = [b.op(name, pair) for length, at in zip(args[:half], args[half:], strict=True)
-             for name, pair in (("ge", (at, integer(0))), ("lt", (at, length)))]  # fmt: skip
+        return [f.Bind((var,), addition)]
+    b = Builder(supply)
+    some = b.op("ne", (one.total, f.Const(0.0, one.total.ty)))
     with b.inside() as binds:
-        added = b.one(f.Op("acc_index", (acc, one.total, *args), attrs), var.ty, "c")
-    b.binds.append(f.Bind((var,), f.If(all_hold(b, tests), block_of(binds, (added,)), f.Block((), (acc,)))))
+        added = b.one(addition, var.ty, "c")
+    b.binds.append(f.Bind((var,), f.If(some, block_of(binds, (added,)), f.Block((), (acc,)))))
     return list(block_of(b.binds, ()).binds)
 
 
@@ -162,7 +160,6 @@ class _Chain:
 
     fixed: Fixed
     supply: f.Supply
-    branches: bool  # additions may leave branches
     edges: frozenset[tuple[str, bool]] = frozenset()  # conditions of a single step
     values: dict[Place, f.Atom] = field(default_factory=dict)
     sure: set[Place] = field(default_factory=set)  # places to which every step adds
@@ -198,14 +195,14 @@ class _Chain:
                 return bind.vars[0]
             case f.For() as loop if loop.inits.count(now) == 1:
                 return self.loop(bind, loop, loop.inits.index(now))
-            case f.If() | f.Switch() if self.branches:
+            case f.If() | f.Switch():
                 return self.branch(bind, now)
             case _:
                 return None
 
     def loop(self, bind: f.Bind, loop: f.For, k: int) -> f.Var | None:
         """An inner loop that only adds to the accumulator.  Its additions stay where they are."""
-        if _Chain(_never, self.supply, True).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
+        if _Chain(_never, self.supply).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
             return None
         inits = (*loop.inits[:k], self.last, *loop.inits[k + 1 :])
         same = f.For(loop.index, loop.count, loop.state, inits, loop.body, loop.collect)
@@ -228,7 +225,7 @@ class _Chain:
             fixed = [_never if (cond.name, truth) in self.edges else self.fixed for truth in (True, False)]
         for at, var in enumerate(bind.vars):
             if var.ty == now.ty:
-                inner = [_Chain(one, self.supply, True, self.edges).follow(arm, now, at, self.last)
+                inner = [_Chain(one, self.supply, self.edges).follow(arm, now, at, self.last)
                          for one, arm in zip(fixed, arms, strict=True)]  # fmt: skip
                 if all(map(_there, inner)):
                     return self.joined(bind, at, list(filter(_there, inner)))
