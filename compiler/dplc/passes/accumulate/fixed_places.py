@@ -7,24 +7,24 @@
 
 Reverse mode adds to `i` like this where the body reads an element that does not depend on `j`.  The additions may be in
 branches, but not in one for a single step, as at the edge of a grid: they are few already, and `stencils.py` takes them
-out of the loop.  Where no step may add, the place may not be there: a sum that is 0.0 is not added then.  An array that
-may be null stays null then, so it is asked whether there are steps, or how many of them add.
+out of the loop.  Where no step may add, the place may not be there, so it is asked for; and an array that may be null
+stays null, so it is asked whether there are steps, or how many of them add.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeGuard
 
 from dpl.node import field, node, record
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
-from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.build import Builder, all_hold, block_of, integer, number_zero
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.table import OPS
-from dplc.flat.types import rank_of
+from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import (
     blocks,
     bound_inside,
@@ -113,36 +113,28 @@ def _without(bind: f.Bind, k: int, chain: Chain, after: list[f.Bind], numbers: C
     loop = bind.rhs
     assert isinstance(loop, f.For)
     supply, width, state = chain.supply, len(loop.state), loop.state[k]
-    sums = [_sum(supply, value) for value, *_ in chain.values.values()]
-    counted = {place: _sum(supply, n) for place, (_, *more) in chain.values.items() for n in more
-               if place not in chain.sure}  # fmt: skip
+    sums = [_sum(supply, value) for value in chain.values.values()]
+    asks = isinstance(loop.inits[k], f.Const) and not (chain.sure and has_steps(loop))
+    counted = [_sum(supply, chain.times)] if asks and chain.times and not chain.sure else []
     keep = [i for i in range(width) if i != k or chain.last != state]  # an accumulator that is left alone goes
     last = f.Var(supply.fresh("c"), state.ty) if k in keep else loop.inits[k]
-    added = [*sums, *counted.values()]
-    adds = [f.Bind((s.after,), _total(s.before, s.value)) for s in added]
+    added = [*sums, *counted]
+    adds = [f.Bind((s.after,), f.Op("acc_add", (s.before, s.value))) for s in added]
     results = [chain.last if i == k else loop.body.results[i] for i in keep]
     made = f.For(
         loop.index,
         loop.count,
         (*(loop.state[i] for i in keep), *(s.before for s in added)),
-        (*(loop.inits[i] for i in keep), *(_nothing(s.before.ty) for s in added)),
+        (*(loop.inits[i] for i in keep), *(f.Const(0.0, s.before.ty) for s in added)),
         f.Block((*chain.binds, *adds), (*results, *(s.after for s in added), *loop.body.results[width:])),
         loop.collect,
     )
     outs = [last if i == k and isinstance(last, f.Var) else bind.vars[i] for i in keep]
-    b = Builder(supply)
-    for place, one in zip(chain.values, sums, strict=True):
-        some = None
-        if place in chain.sure:
-            some = None if has_steps(loop) else f.Op("gt", (loop.count, integer(0)))
-        elif place in counted:
-            some = f.Op("gt", (counted[place].total, integer(0)))
-        elif not is_there(place, numbers()):
-            some = f.Op("ne", (one.total, _nothing(one.total.ty)))
-        var = bind.vars[k] if one is sums[-1] else f.Var(supply.fresh("c"), state.ty)
-        _add(b, var, f.Op("acc_index", (last, one.total, *place[0]), place[1]), some)
-        last = var
-    after += block_of(b.binds, ()).binds
+    sure = chain.sure if asks or has_steps(loop) else set[Place]()
+    sure = set(chain.values) if asks and len(sums) == 1 else sure  # it is there if something was added to it
+    end, times = bind.vars[k], counted[0].total if counted else loop.count
+    adds = _additions(end, last, chain.values, sums, supply, lambda place: place in sure or is_there(place, numbers()))
+    after += _if_any(end, last, times, adds, supply) if asks else adds
     return f.Bind((*outs, *(s.total for s in added), *bind.vars[width:]), made)
 
 
@@ -150,36 +142,54 @@ def _sum(supply: f.Supply, value: f.Atom) -> _Sum:
     return _Sum(value, *[f.Var(supply.fresh("s"), value.ty) for _ in range(3)])
 
 
-def _nothing(ty: f.Type) -> f.Const:
-    return f.Const(0.0, ty) if f.is_float(ty) else integer(0)
+def _additions(
+    end: f.Var, acc: f.Atom, places: Iterable[Place], sums: list[_Sum], supply: f.Supply, there: Callable[[Place], bool]
+) -> list[f.Bind]:
+    """Adds sums to an accumulator, which is `end` after them."""
+    binds: list[f.Bind] = []
+    for place, one in zip(places, sums, strict=True):
+        var = end if one is sums[-1] else f.Var(supply.fresh("c"), end.ty)
+        binds += _addition(var, acc, place, one.total, supply, there(place))
+        acc = var
+    return binds
 
 
-def _total(one: f.Atom, other: f.Atom) -> f.Op:
-    return f.Op("acc_add" if f.is_float(one.ty) else "add", (one, other))
+def _if_any(end: f.Var, acc: f.Atom, times: f.Atom, adds: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
+    """The additions that end with an accumulator, if there are some, as `times` tells; else it stays as it was."""
+    b, made = Builder(supply), f.Var(supply.fresh("c"), end.ty)
+    some = b.op("gt", (times, number_zero(times.ty)))
+    last = f.Bind((made,), adds[-1].rhs)
+    b.binds.append(f.Bind((end,), f.If(some, block_of([*adds[:-1], last], (made,)), f.Block((), (acc,)))))
+    return list(block_of(b.binds, ()).binds)
 
 
-def _add(b: Builder, var: f.Var, addition: f.Op, some: f.Op | None) -> None:
-    """Binds an accumulator after an addition, which is done only if `some` is true."""
-    if some is None:
-        b.binds.append(f.Bind((var,), addition))
-        return
-    cond = b.one(some, f.BOOL, some.op)
+def _addition(var: f.Var, acc: f.Atom, place: Place, total: f.Var, supply: f.Supply, there: bool) -> list[f.Bind]:
+    """Adds a sum to an accumulator, if its place is there."""
+    args, attrs = place
+    addition = f.Op("acc_index", (acc, total, *args), attrs)
+    if there:
+        return [f.Bind((var,), addition)]
+    b, half = Builder(supply), len(args) // 2
+    tests = [b.op(name, pair) for length, at in zip(args[:half], args[half:], strict=True)
+             for name, pair in (("ge", (at, integer(0))), ("lt", (at, length)))]  # fmt: skip
     with b.inside() as binds:
         added = b.one(addition, var.ty, "c")
-    b.binds.append(f.Bind((var,), f.If(cond, block_of(binds, (added,)), f.Block((), addition.args[:1]))))
+    b.binds.append(f.Bind((var,), f.If(all_hold(b, tests), block_of(binds, (added,)), f.Block((), (acc,)))))
+    return list(block_of(b.binds, ()).binds)
 
 
 @record
 class Chain:
     """The variables that hold an accumulator one after the other, in a block.  `values` are what is added to each fixed
-    place, and perhaps how often.  `binds` is the block without these additions, `last` its accumulator at the end."""
+    place.  `binds` is the block without these additions, and `last` its accumulator at the end."""
 
     fixed: Fixed
     supply: f.Supply
     edges: frozenset[tuple[str, bool]] = frozenset()  # conditions of a single step
     branches: bool = True  # additions may leave branches
-    counts: bool = False  # the values have numbers of additions
-    values: dict[Place, tuple[f.Atom, ...]] = field(default_factory=dict)
+    counts: bool = False  # `times` tells how many additions there are: a float, for whose sums steps have no order
+    times: f.Atom | None = None
+    values: dict[Place, f.Atom] = field(default_factory=dict)
     sure: set[Place] = field(default_factory=set)  # places to which every step adds
     binds: list[f.Bind] = field(default_factory=list)
     last: f.Atom = field(default_factory=lambda: f.Const(None, f.UNIT))
@@ -205,7 +215,8 @@ class Chain:
         match bind.rhs:
             case f.Op(op, (first, value, *args), attrs, span) if OPS[op].accumulates and first == now != value:
                 if self.fixed(bind.rhs):
-                    self.add((tuple(args), attrs), (value, integer(1)) if self.counts else (value,))
+                    self.add((tuple(args), attrs), value)
+                    self.count(f.Const(1.0, elem_of(now.ty)))
                     self.sure.add((tuple(args), attrs))
                 else:
                     self.binds.append(f.Bind(bind.vars, f.Op(op, (self.last, value, *args), attrs, span)))
@@ -228,16 +239,17 @@ class Chain:
         self.last = bind.vars[k]
         return bind.vars[k]
 
-    def add(self, place: Place, added: tuple[f.Atom, ...]) -> None:
-        if place in self.values:
-            totals = self.sums(added)
-            for total, before, more in zip(totals, self.values[place], added, strict=True):
-                self.binds.append(f.Bind((total,), _total(before, more)))
-            added = totals
-        self.values[place] = added
+    def add(self, place: Place, value: f.Atom) -> None:
+        self.values[place] = self.sum(self.values[place], value) if place in self.values else value
 
-    def sums(self, added: tuple[f.Atom, ...]) -> tuple[f.Var, ...]:
-        return tuple([f.Var(self.supply.fresh("s"), atom.ty) for atom in added])
+    def count(self, more: f.Atom) -> None:
+        if self.counts:
+            self.times = self.sum(self.times, more) if self.times else more
+
+    def sum(self, one: f.Atom, other: f.Atom) -> f.Var:
+        total = f.Var(self.supply.fresh("s"), one.ty)
+        self.binds.append(f.Bind((total,), f.Op("acc_add", (one, other))))
+        return total
 
     def branch(self, bind: f.Bind, now: f.Var) -> f.Var | None:
         """A branch whose arms return the accumulator, with or without additions."""
@@ -254,22 +266,25 @@ class Chain:
         return None
 
     def joined(self, bind: f.Bind, at: int, chains: list[Chain]) -> f.Var:
-        places = {place: added for chain in chains for place, added in chain.values.items()}
+        places = {place: value.ty for chain in chains for place, value in chain.values.items()}
         alone = all(chain.last == self.last for chain in chains)  # nothing is left to add in the arms
         keep = [i for i in range(len(bind.vars)) if i != at or not alone]
+        zero = f.Const(0.0, elem_of(bind.vars[at].ty))
+        counted = [f.Var(self.supply.fresh("n"), zero.ty)] if self.counts and places else []
         done = []
         for chain, block in zip(chains, blocks(bind.rhs), strict=True):
+            values = [chain.values.get(place, f.Const(0.0, ty)) for place, ty in places.items()]
             results = [chain.last if i == at else block.results[i] for i in keep]
-            for place, some in places.items():
-                results += chain.values.get(place) or [_nothing(atom.ty) for atom in some]
-            done.append(f.Block(tuple(chain.binds), tuple(results)))
-        sums = [self.sums(added) for added in places.values()]
-        vars_ = (*[bind.vars[i] for i in keep], *[var for added in sums for var in added])
+            done.append(f.Block(tuple(chain.binds), (*results, *values, *[chain.times or zero for _ in counted])))
+        sums = [f.Var(self.supply.fresh("s"), ty) for ty in places.values()]
+        vars_ = (*[bind.vars[i] for i in keep], *sums, *counted)
         self.binds.append(f.Bind(vars_, with_branches(bind.rhs, done)))
         if not alone:
             self.last = bind.vars[at]
-        for place, added in zip(places, sums, strict=True):
-            self.add(place, added)
+        for place, value in zip(places, sums, strict=True):
+            self.add(place, value)
+        for times in counted:
+            self.count(times)
         self.sure |= set[Place].intersection(*[chain.sure for chain in chains])
         return bind.vars[at]
 

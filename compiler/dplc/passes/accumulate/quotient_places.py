@@ -80,7 +80,7 @@ def _without(
     last = loop.inits[k] if alone else f.Var(supply.fresh("c"), state.ty)
     b, states, results, outs = Builder(supply), list[f.Var](), list[f.Atom](), list[f.Var]()
     b.binds += chain.binds
-    for (value,) in chain.values.values():
+    for value in chain.values.values():
         ty = f.Arr(value.ty, 1)
         states.append(b.var("t", ty))
         results.append(b.op("acc_index", (states[-1], value, loop.count, loop.index), rank=1))
@@ -91,7 +91,7 @@ def _without(
     inits = (*[loop.inits[i] for i in keep], *[f.Const(None, t.ty) for t in states])
     made = f.For(loop.index, loop.count, state_vars, inits, body, loop.collect)
     rest = [last if i == k and isinstance(last, f.Var) else bind.vars[i] for i in keep]
-    for kept, ((args, attrs), (value,)) in zip(outs, chain.values.items(), strict=True):
+    for kept, ((args, attrs), value) in zip(outs, chain.values.items(), strict=True):
         end = bind.vars[k] if kept is outs[-1] else f.Var(supply.fresh("c"), state.ty)
         op = f.Op("acc_index", (last, value, *args), attrs)
         after.append(f.Bind((end,), _sums(found[args], last, kept, op, supply)))
