@@ -73,7 +73,8 @@ def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.
 
 
 def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
-    """The values present in an array of options.  A first loop counts them and records their indices, in order."""
+    """The values present in an array of options.  A first loop counts them and records their indices, in order: each
+    step records its own, and the next one writes over it if there was no value (as `Prelude._places`)."""
     maybe, size = element_type(cx, options)
     assert isinstance(maybe, ty.Con)
     (t,) = maybe.args
@@ -101,8 +102,9 @@ def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
         return term.Match(span, some.ty, prim(maybe, "index", var(xs, options.ty), at), arms)
 
     one_more = prim(ty.I64, "add", var(count, ty.I64), int_lit(span, 1))
+    more = cases(var(i, ty.I64), one_more, var(count, ty.I64))
     written = prim(ints, "update", var(places, ints), var(i, ty.I64), var(count, ty.I64))
-    step = cases(var(i, ty.I64), term.Tuple(span, noted, (one_more, written)), var(state, noted))
+    step = term.Tuple(span, noted, (more, written))
     n = dim(var(xs, options.ty), 0, span)
     start = term.Tuple(span, noted, (int_lit(span, 0), prim(ints, "fill", n, int_lit(span, 0))))
     note = term.For(span, noted, state, start, i, n, open_(var(state, noted), step))
