@@ -32,6 +32,7 @@ HELPERS = {
     gates.CELL: gates.CELL_TYPE,
     loops.BOX: loops.BOX_TYPE,
     containers.ROW: containers.ROW_TYPE,
+    containers.LINE: containers.LINE_TYPE,
     containers.ENTRY: containers.ENTRY_TYPE,
     containers.ACT: containers.ACT_TYPE,
     containers.SIGNAL: containers.SIGNAL_TYPE,
