@@ -83,9 +83,10 @@ def _always(loop: f.For, count: int, places: int) -> Selection | None:
         return None
     match counted.then:
         case f.Block((f.Bind((more,), rhs),), (result,)) if more == result and _counts(loop, rhs, count):
-            if counted.else_ == f.Block((), (loop.state[count],)):
-                return Selection(loop, tuple(rest), counted.cond, count, places, True)
-    return None
+            found = Selection(loop, tuple(rest), counted.cond, count, places, True)
+            return found if counted.else_ == f.Block((), (loop.state[count],)) else None
+        case _:
+            return None
 
 
 def _counts(loop: f.For, rhs: f.Rhs | None, count: int) -> bool:

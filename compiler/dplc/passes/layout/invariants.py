@@ -146,7 +146,7 @@ class _Invariants:
             low, high = at
             return [b.op("le", pair) for pair in ((integer(0), low), (low, high), (high, b.op("dim", (array,), k=0)))]
         lower = [b.op("le", (integer(0), i)) for i in at if not natural(i)]
-        return lower + [b.op("lt", (i, b.op("dim", (array,), k=k))) for k, i in enumerate(at)]
+        return [*lower, *[b.op("lt", (i, b.op("dim", (array,), k=k))) for k, i in enumerate(at)]]
 
 
 def is_checked(rhs: f.Rhs) -> bool:
