@@ -16,6 +16,7 @@ from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.dims import Dims
 from dplc.flat.places import Inlined
+from dplc.flat.types import width
 from dplc.flat.walk import every
 from dplc.passes.closures.set_types import Datas
 from dplc.passes.lower import decision_trees
@@ -31,6 +32,12 @@ def compiled(stage: str, text: str) -> f.Program:
 
 def size(program: f.Program) -> int:
     return sum(1 for fn in program.fns.values() for _ in every(fn.body))
+
+
+def stored(program: f.Program) -> int:
+    """The numbers that the constructions of data in a program store."""
+    made = (bind.rhs.arg for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.ConMake))
+    return sum(width(arg.ty) for arg in made if arg is not None)
 
 
 def chain(n: int, first: str, step: str, last: str) -> str:
@@ -464,3 +471,13 @@ def test_comprehensions_beside_each_other_are_loops_of_few_results() -> None:
         return max(len(b.rhs.outs) for fn in program.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Par))
 
     assert widest(8) == 8 and widest(80) < 40
+
+
+def test_continuations_called_twice_have_derivatives_of_few_lines() -> None:
+    def derivative(n: int) -> f.Program:
+        each = "\n".join(f"let y{i} = shift k -> k (x * {i}.5) + k 1.0 in" for i in range(n))
+        product = " * ".join(f"y{i}" for i in range(n))
+        return compiled("needed_results", f"let f x = reset ({each} {product})\ndo print (grad f 1.0)")
+
+    few, many = size(derivative(12)), derivative(24)
+    assert size(many) < 4 * few and stored(many) < 3000, (few, size(many), stored(many))
