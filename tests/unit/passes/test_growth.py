@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from dpl.core import ty as t
@@ -23,6 +24,8 @@ from dplc.passes.lower import decision_trees
 from dplc.passes.parallel import common_work
 from dplc.pipeline import NAMES, Context, compile_from, compile_to
 from dplc.stack import on_large_stack
+
+GRADIENTS = Path(__file__).parents[2] / "agree" / "gradients"
 
 
 def compiled(stage: str, text: str) -> f.Program:
@@ -481,3 +484,10 @@ def test_continuations_called_twice_have_derivatives_of_few_lines() -> None:
 
     few, many = size(derivative(12)), derivative(24)
     assert size(many) < 4 * few and stored(many) < 3000, (few, size(many), stored(many))
+
+
+def test_a_second_derivative_of_an_interpreter_is_written_once_for_each_sweep() -> None:
+    text = (GRADIENTS / "interpreter.dp").read_text(encoding="utf-8")
+    program = compiled("differentiate", f"{text}\ndo print (jvp (grad f) x0 x0)")
+    sweeps = [name for name in program.fns if name.startswith("eval.") and ".bwd" in name and ".jvp" in name]
+    assert len(sweeps) == len({name.partition(".jvp")[0] for name in sweeps}), sweeps
