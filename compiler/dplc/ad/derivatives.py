@@ -272,9 +272,17 @@ class Derivatives(ABC):
 
     def varied(self, mode: Mode, name: str, active: Seeds) -> Seeds:
         """The leaves of parameters to which a call gives tangents, if it has those of `active`."""
-        if not active or self.is_own(mode.name, name, active):
+        if not active or (not self.takes_null(name) and self.is_own(mode.name, name, active)):
             return active
         return tuple((i, MAYBE_ZERO) for i in self.inputs(name))
+
+    def takes_null(self, name: str) -> bool:
+        """True for the derivative of a recursion on data: a test for null in it skips what no tangent reaches, and it
+        is long, so it is not written again for each activity."""
+        if name in self._given or name in self.program.rules or not self.recurs(name):
+            return False
+        leaves = [leaf for p in self.body(name).params for leaf in self.tangents.leaves(p.ty)]
+        return all(isinstance(leaves[i], f.Data) for i in self.inputs(name))
 
     def useful(self, name: str, active: tuple[int, ...], wanted: Seeds) -> tuple[tuple[int, ...], Seeds]:
         """The same for reverse mode: the leaves of parameters with accumulators, those of results with cotangents."""

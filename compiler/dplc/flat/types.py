@@ -20,6 +20,11 @@ def of_rank(elem: Type, rank: int) -> Type:
     return Arr(elem_of(elem), rank_of(elem) + rank) if rank else elem
 
 
+def width(ty: Type) -> int:
+    """The number of leaves of a type, laid out flat."""
+    return sum(map(width, ty.items)) if isinstance(ty, Tup) else 1
+
+
 def is_unit(ty: Type) -> bool:
     return ty == Tup(())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from dpl.core import ty as t
@@ -16,12 +17,15 @@ from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.dims import Dims
 from dplc.flat.places import Inlined
+from dplc.flat.types import width
 from dplc.flat.walk import every
 from dplc.passes.closures.set_types import Datas
 from dplc.passes.lower import decision_trees
 from dplc.passes.parallel import common_work
 from dplc.pipeline import NAMES, Context, compile_from, compile_to
 from dplc.stack import on_large_stack
+
+GRADIENTS = Path(__file__).parents[2] / "agree" / "gradients"
 
 
 def compiled(stage: str, text: str) -> f.Program:
@@ -31,6 +35,12 @@ def compiled(stage: str, text: str) -> f.Program:
 
 def size(program: f.Program) -> int:
     return sum(1 for fn in program.fns.values() for _ in every(fn.body))
+
+
+def stored(program: f.Program) -> int:
+    """The numbers that the constructions of data in a program store."""
+    made = (bind.rhs.arg for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.ConMake))
+    return sum(width(arg.ty) for arg in made if arg is not None)
 
 
 def chain(n: int, first: str, step: str, last: str) -> str:
@@ -464,3 +474,20 @@ def test_comprehensions_beside_each_other_are_loops_of_few_results() -> None:
         return max(len(b.rhs.outs) for fn in program.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Par))
 
     assert widest(8) == 8 and widest(80) < 40
+
+
+def test_continuations_called_twice_have_derivatives_of_few_lines() -> None:
+    def derivative(n: int) -> f.Program:
+        each = "\n".join(f"let y{i} = shift k -> k (x * {i}.5) + k 1.0 in" for i in range(n))
+        product = " * ".join(f"y{i}" for i in range(n))
+        return compiled("needed_results", f"let f x = reset ({each} {product})\ndo print (grad f 1.0)")
+
+    few, many = size(derivative(12)), derivative(24)
+    assert size(many) < 4 * few and stored(many) < 3000, (few, size(many), stored(many))
+
+
+def test_a_second_derivative_of_an_interpreter_is_written_once_for_each_sweep() -> None:
+    text = (GRADIENTS / "interpreter.dp").read_text(encoding="utf-8")
+    program = compiled("differentiate", f"{text}\ndo print (jvp (grad f) x0 x0)")
+    sweeps = [name for name in program.fns if name.startswith("eval.") and ".bwd" in name and ".jvp" in name]
+    assert len(sweeps) == len({name.partition(".jvp")[0] for name in sweeps}), sweeps

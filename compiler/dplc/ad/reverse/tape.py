@@ -34,7 +34,7 @@ from dplc.flat.affine import Affine
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
-from dplc.flat.types import rank_of
+from dplc.flat.types import rank_of, width
 from dplc.flat.walk import atoms, blocks, bound, every, names, rhs_mentions
 
 
@@ -425,11 +425,6 @@ def is_one_of(count: Dim | None, lengths: Sequence[Dim | None]) -> bool:
     """True if a loop has one of these lengths, of numbers at least half: at borders a step more or less is done."""
     known = [n.value for n in (count, *lengths) if isinstance(n, f.Const) and isinstance(n.value, int)]
     return count in lengths or (isinstance(count, f.Const) and any(2 * known[0] >= length for length in known[1:]))
-
-
-def width(ty: f.Type) -> int:
-    """The number of leaves of a type, laid out flat."""
-    return sum(map(width, ty.items)) if isinstance(ty, f.Tup) else 1
 
 
 def as_wholes(bind: f.Bind) -> Iterator[str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dpl.prims import elementary
 
 from dplc.flat import term as f
+from dplc.flat.types import width
 from dplc.flat.walk import atoms, every
 
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
@@ -21,6 +22,7 @@ REDUCING = 32  # the same of a function that gives one number of a vector
 MAPPING = 32  # the same of a function that computes an array of arrays, by elements
 FEW = 3  # calls of such a function, at most
 ASKING = 48  # the same of a function that mostly compares whole numbers
+FIELDS = 4  # of data that count as one binding: as many stores are as long as an operation with its check
 CHOSEN = 32  # the same of a function with only the arms for the constructors that it is given
 
 ASKED = (f.I64, f.BOOL)
@@ -28,8 +30,18 @@ ASKED = (f.I64, f.BOOL)
 
 def has_at_most(most: int, body: f.Block) -> bool:
     """True if a body has few bindings, not counting tuples."""
-    work = (bind for bind in every(body) if not isinstance(bind.rhs, (f.TupMake, f.TupGet)))
-    return all(i < most for i, _ in enumerate(work))
+    for bind in every(body):
+        most -= size(bind.rhs)
+        if most < 0:
+            return False
+    return True
+
+
+def size(rhs: f.Rhs) -> int:
+    """How many bindings a right-hand side counts for.  Tuples are free; where data is made, they are stored."""
+    if isinstance(rhs, f.TupMake | f.TupGet):
+        return 0
+    return 1 if not isinstance(rhs, f.ConMake) or rhs.arg is None else -(-width(rhs.arg.ty) // FIELDS)
 
 
 def pays_in_loops(fn: f.Fn, others: Mapping[str, f.Fn], calls: int) -> bool:

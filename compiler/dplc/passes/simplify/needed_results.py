@@ -53,11 +53,14 @@ class _Needed:
         wanted, whole = self.used.get(fn.name, set()), tuple(range(len(fn.results)))
         left = whole if fn.name in self.fixed or not wanted else tuple(sorted({k for used in wanted for k in used}))
         calls = {used: (fn.name, left) for used in wanted}
-        for used in sorted(wanted - {left}):
-            copy = giving(fn, used)
-            if len(every(copy.body)) * MUCH <= len(every(fn.body)):
+        room = whole_size = len(every(fn.body))
+        copies = {used: giving(fn, used) for used in wanted - {left}}
+        sizes = {used: len(every(copy.body)) for used, copy in copies.items()}
+        for used in sorted(copies, key=lambda used: (sizes[used], used)):
+            if sizes[used] * MUCH <= whole_size and sizes[used] <= room:
+                room -= sizes[used]  # all copies together are at most as long as the function
                 calls[used] = self.supply.fresh(fn.name), used
-                self.note(replace(copy, name=calls[used][0]))
+                self.note(replace(copies[used], name=calls[used][0]))
         self.note(fn if left == whole else giving(fn, left))
         if any(call != (fn.name, whole) for call in calls.values()):
             self.less[fn.name] = calls
@@ -78,11 +81,13 @@ class _Needed:
         names = dict.fromkeys([*self.before.fns, *self.fns])  # in the order of before
         program = replace(self.before, fns={name: self.calling(self.fns[name]) for name in names})
         called = {name for calls in self.less.values() for name, _ in calls.values()}
-        small = {name: program.fns[name] for name in called if has_at_most(SMALL, program.fns[name].body)}
-        fns = dict(program.fns)
-        for name in names:
+        fns, small = dict(program.fns), dict[str, f.Fn]()
+        number, _ = groups(program)
+        for name in sorted(names, key=number.__getitem__):  # what is inline in a function counts for its own size
             if not self.less.keys().isdisjoint(callees(self.fns[name].body)):
                 fns[name] = simplified(fns[name], self.supply, program, small)
+            if name in called and has_at_most(SMALL, fns[name].body):
+                small[name] = fns[name]
         reached = reachable(program, fns)
         return replace(program, fns={name: fn for name, fn in fns.items() if name in reached})
 
