@@ -148,6 +148,8 @@ class _Answered(Renamed):
                     self.atoms[bind.vars[0].name] = FALSE
                 case f.Op("acc_zeros", (array, *_)) if array in self.solid and not self.solid.is_last(array):
                     self.atoms[bind.vars[0].name] = self.atom(array)
+                case f.Op("and", args) if FALSE in map(self.atom, args):
+                    self.atoms[bind.vars[0].name] = FALSE
                 case f.If(cond, _, there) if self.atom(cond) == FALSE:
                     inner = self.block(there)
                     made += inner.binds
