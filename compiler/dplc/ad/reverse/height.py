@@ -115,10 +115,10 @@ def _scaled(b: Builder, name: str, part: _Linear, by: f.Atom) -> _Linear:
 def _sum(b: Builder, name: str, left: tuple[f.Atom, _Linear | None], right: tuple[f.Atom, _Linear | None]) -> _Linear:
     """A sum or difference of two numbers, of which one at least is linear in the state."""
     one = f.Const(1.0, left[0].ty)
-    slopes = [part and (part.slope or one) for _, part in (left, right)]
-    offsets = [part.offset if part else atom for atom, part in (left, right)]
-    slope, offset = (_either(b, name, *pair) for pair in (slopes, offsets))
-    return _Linear(slope, offset, 1 + max(part.height for _, part in (left, right) if part))
+    slopes = [None if part is None else part.slope or one for _, part in (left, right)]
+    offsets = [atom if part is None else part.offset for atom, part in (left, right)]
+    height = 1 + max(part.height for _, part in (left, right) if part is not None)
+    return _Linear(_either(b, name, *slopes), _either(b, name, *offsets), height)
 
 
 def _either(b: Builder, name: str, x: f.Atom | None, y: f.Atom | None) -> f.Atom | None:
