@@ -155,6 +155,8 @@ STAGES = (
           "dplc.passes.simplify.constant_parameters:constant_parameters"),
     Stage("tupling", FLAT, "calls that differ in some arguments only, such as directions, are one call",
           "dplc.passes.vectors.tupling:tupling"),
+    Stage("equal_functions", FLAT, "functions that differ in names only are one",
+          "dplc.passes.simplify.equal_functions:equal_functions"),
     Stage("simplify2", FLAT, "simplify what that left", "dplc.passes.simplify.simplify:simplify"),
     Stage("needed_results", FLAT, "functions compute the results that their callers use",
           "dplc.passes.simplify.needed_results:needed_results", changes=("Call",)),
