@@ -12,8 +12,15 @@ A function that calls itself only at its end is a loop over its arguments:
     f (fst GIVEN) (snd GIVEN)              the arguments of a later call are given
 
 The loops are those on the spine of the program: in its items, and in functions that these call once, which are copied
-for that.  Values of definitions that took long to compute are written, and given, too.  What runs more than once, or in
-a derivative, is left alone.  So are programs whose items change references: leaving steps out would lose the changes.
+for that.  Values of definitions that took long to compute are written, and given, too.  What runs more than once is
+left alone.  So are programs whose items change references: leaving steps out would lose the changes.
+
+A gradient whose function has such loops is computed in three parts, as a sweep comes to the last steps first:
+
+    grad f x                               runs once
+
+    f x; grad g x                Writer: f writes checkpoints, and so do the sweeps of loops of g
+    grad h x; p x; grad f x      Resumer: h has the last steps of f, p has the part of a sweep with the incident
 """
 
 from __future__ import annotations
@@ -25,24 +32,30 @@ from pathlib import Path
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.promising import reached_from
 from dpl.core.walk import changed, subterms
 from dpl.node import field, node, record, replace
-from dpl.source import Source
+from dpl.prims.repeatable import CHANGES, PRINTS
+from dpl.source import Source, Span
+
+from dplc.passes.entry.sweeps import from_outside, joined, marked, others, part, renamed, same, taken, together
 
 DEEPEST = 6  # calls that are followed into each other
-PLAN = t.Tup((t.F64, t.F64, t.I64, t.I64))
+LAST = 2**62  # a sweep comes to the last step first
+WORTH = 100_000  # steps: the interpreter does fewer in about a second, so a gradient of fewer is computed as a whole
+PLAN = t.Tup((t.F64, t.F64, t.I64, t.I64, t.I64))
+GRADIENTS = ("Prelude.grad", "Prelude.value_and_grad")
+NOT_TWICE = CHANGES | PRINTS
 
 
 @node
 class Spot:
-    """Where a checkpoint is written: the closed type of the state, and the item that it belongs to."""
+    """Where a checkpoint is written: the closed type of the state, and the item that it belongs to.  `beside` is the
+    closed type of what a loop that is differentiated uses from outside; None if its sweep cannot be noted."""
 
     ty: t.Ty
     item: int
-
-
-def same(ty: t.Ty) -> t.Ty:
-    return ty
+    beside: t.Ty | None = None
 
 
 def changes_globals(program: c.Program) -> bool:
@@ -83,6 +96,8 @@ class Spine(ABC):
     closed: Mapping[str, t.Ty] = field(default_factory=dict)  # the types of the parameters of the function around
     globals: dict[str, c.Def] = field(default_factory=dict)
     assigns: bool = False  # whether a function of the program may change a reference
+    inside: bool = False  # a function that is differentiated
+    again: int | None = None  # the number of the next loop, when a function is copied a second time
 
     def rewritten(self) -> c.Program:
         self.globals = {item.name: item for item in self.program.items if isinstance(item, c.Def)}
@@ -112,6 +127,11 @@ class Spine(ABC):
         """The function and the arguments that take the place of those of a call that runs once, of a function that is a
         loop over its arguments."""
 
+    @abstractmethod
+    def gradient(self, term: c.App, first: int, alone: c.Term) -> c.Term:
+        """What takes the place of the gradient of a function at a named point.  `alone` is the function's value; the
+        loops in it have the numbers from `first` on."""
+
     def term(self, term: c.Term) -> c.Term:
         match term:
             case c.Lam() | c.Shift() | c.Reset() | c.Build() | c.LetRec() | c.Var() | c.Lit():
@@ -134,9 +154,57 @@ class Spine(ABC):
         ty = t.substitute(loop.init.ty, self.closed)
         if names_in(ty) & {"ref", "->"} or names_from_outside(loop) & ({"ref", "->"} if self.assigns else {"ref"}):
             return loop
-        number = len(self.spots)
-        self.spots[number] = Spot(ty, self.item)
-        return self.loop(loop, number)
+        return self.loop(loop, self.numbered(ty, self.beside(loop)))
+
+    def numbered(self, ty: t.Ty, beside: t.Ty | None = None) -> int:
+        """The number of a loop."""
+        if self.again is not None:
+            self.again += 1
+            return self.again - 1
+        self.spots[len(self.spots)] = Spot(ty, self.item, beside)
+        return len(self.spots) - 1
+
+    def beside(self, loop: c.For | c.While) -> t.Ty | None:
+        """The closed type of what a counted loop uses from outside, if this can be carried as state."""
+        if not isinstance(loop, c.For):
+            return None
+        ty = t.substitute(others(outside(loop)), self.closed)
+        return None if names_in(ty) & {"ref", "->"} else ty
+
+    def differentiated(self, term: c.App) -> c.Term:
+        """A gradient.  Its function runs by itself, too, so the loops in it run once."""
+        assert isinstance(term.fn, c.App)
+        first, f = len(self.spots), term.fn.arg
+        point = self.term(term.arg)
+        x = c.Var(term.arg.span, term.arg.ty, f"point.{first}at")
+        self.inside = True
+        alone = self.term(applied(f, x))
+        self.inside = False
+        if len(self.spots) == first:
+            return term if point is term.arg else replace(term, arg=point)
+        made = self.gradient(replace(term, arg=x), first, alone)
+        return c.Let(term.span, term.ty, x.name, (), point, made)
+
+    def once_more(self, term: c.App, first: int) -> c.App:
+        """The gradient of another copy of the function."""
+        assert isinstance(term.fn, c.App)
+        f, self.inside, self.again = term.fn.arg, True, first
+        made = self.term(applied(f, term.arg))
+        self.inside, self.again = False, None
+        if isinstance(f, c.Lam):
+            assert isinstance(made, c.Let)
+            return replace(term, fn=replace(term.fn, arg=replace(f, body=made.body)))
+        assert isinstance(made, c.App)
+        return replace(term, fn=replace(term.fn, arg=made.fn))
+
+    def runs_alone(self, head: c.Var, args: Sequence[c.App]) -> bool:
+        """Whether a call is a gradient of a function that can run a second time, and is not inside of another one."""
+        if head.name not in GRADIENTS or len(args) != 2 or self.inside:
+            return False
+        if any(isinstance(effect, t.Ctl) for effect in head.inst):
+            return False
+        terms = reached_from(args[1].arg, (self.globals, self.program.library), set())
+        return not any(isinstance(x, c.Extern) or (isinstance(x, c.Prim) and x.op in NOT_TWICE) for x in terms)
 
     def call(self, term: c.App) -> c.Term:
         """A call, with what is in its arguments, and in the function if it is a global one that runs here only."""
@@ -145,12 +213,13 @@ class Spine(ABC):
         while isinstance(head, c.App):
             args.append(head)
             head = head.fn
+        if isinstance(head, c.Var) and self.runs_alone(head, args):
+            return self.differentiated(term)
         given = [self.term(app.arg) for app in reversed(args)]
         new: c.Term = head
         if isinstance(head, c.Var):
             if (found := self.repeats(head, given)) is not None:
-                number = len(self.spots)
-                self.spots[number] = Spot(together([t.substitute(arg.ty, self.closed) for arg in given]), self.item)
+                number = self.numbered(together([t.substitute(arg.ty, self.closed) for arg in given]))
                 new, given = self.repeated(head, given, found, number)
             else:
                 new = self.copied(head, len(args))
@@ -193,10 +262,31 @@ class Spine(ABC):
             self.of_library[name] = copy
         return replace(head, name=name)
 
+    def helper(self, name: str, types: Sequence[t.Ty], *args: c.Term) -> c.Term:
+        """A call of a function of module Sys at these types."""
+        name, rest = f"Sys.{name}", iter(types)
+        found = self.program.library[name]
+        inst = tuple(next(rest) if p.sort == "type" else t.PURE for p in found.params)
+        ty = t.substitute(found.ty, {p.name: a for p, a in zip(found.params, inst, strict=True)})
+        call: c.Term = c.Var(args[0].span, ty, name, inst)
+        for arg in args:
+            assert isinstance(ty, t.Fn)
+            ty = ty.result
+            call = c.App(arg.span, ty, call, arg)
+        return call
 
-def together(types: Sequence[t.Ty]) -> t.Ty:
-    """The type of several arguments as one value."""
-    return types[0] if len(types) == 1 else t.Tup(tuple(types))
+
+def applied(f: c.Term, x: c.Term) -> c.Term:
+    """The value of a function at a point."""
+    if isinstance(f, c.Lam):
+        return c.Let(f.span, f.body.ty, f.param, (), x, f.body)
+    assert isinstance(f.ty, t.Fn)
+    return c.App(f.span, f.ty.result, f, x)
+
+
+def outside(loop: c.For | c.While) -> list[tuple[str, t.Ty]]:
+    """The local names that a loop reads from outside, with their types."""
+    return sorted(from_outside(loop).items(), key=lambda found: found[0])
 
 
 def calls_itself_last(f: c.Def, count: int) -> bool:
@@ -234,12 +324,6 @@ def is_call(term: c.Term, name: str, count: int) -> bool:
     return isinstance(term, c.Var) and term.name == name and count == 0
 
 
-def renamed(term: c.Term, old: str, new: str) -> c.Term:
-    if isinstance(term, c.Var):
-        return replace(term, name=new) if term.name == old else term
-    return changed(term, lambda part: renamed(part, old, new), same)
-
-
 def within(f: c.Term, body: c.Term) -> c.Term:
     return replace(f, body=within(f.body, body)) if isinstance(f, c.Lam) else body
 
@@ -256,24 +340,7 @@ def changes_references(term: c.Term) -> bool:
 
 def names_from_outside(loop: c.For | c.While) -> set[str]:
     """What the types of the local names mention that a loop reads from outside."""
-    bound, used, stack = {loop.state}, dict[str, t.Ty](), list[c.Term](subterms(loop))
-    while stack:
-        term = stack.pop()
-        stack += subterms(term)
-        match term:
-            case c.Var(ty=ty, name=name) if not is_global(name):
-                used[name] = ty
-            case c.Let(name=name) | c.Lam(param=name):
-                bound.add(name)
-            case c.LetRec(bindings=bindings):
-                bound |= {name for name, _ in bindings}
-            case _:
-                pass
-    return set[str]().union(*(names_in(ty) for name, ty in used.items() if name not in bound))
-
-
-def is_global(name: str) -> bool:
-    return name[:1].isupper() or name.startswith("main.")
+    return set[str]().union(*(names_in(ty) for ty in from_outside(loop).values()))
 
 
 # ---- the program that writes ----------------------------------------------------------------------------------------
@@ -281,7 +348,10 @@ def is_global(name: str) -> bool:
 
 @record
 class Writer(Spine):
+    """`finite`: only states with finite numbers are written, also in reverse sweeps."""
+
     folder: Path = Path()
+    finite: bool = False
 
     def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
         if not isinstance(item, c.Def):
@@ -294,7 +364,7 @@ class Writer(Spine):
         span = item.body.span
         begun = self.reference("main.at.begun", t.F64, c.Lit(span, t.F64, 0.0))
         path = c.Lit(span, t.STRING, str(self.folder / f"item{self.item}"))
-        return c.Do(self.helper("_computed", value.ty, begun, path, value))
+        return c.Do(self.helper("_computed", [value.ty], begun, path, value))
 
     def reference(self, name: str, content: t.Ty, value: c.Term) -> c.Var:
         ty = t.Con("ref", (content,))
@@ -303,37 +373,51 @@ class Writer(Spine):
             self.made.append(self.globals[name])
         return c.Var(value.span, ty, name)
 
-    def helper(self, name: str, state: t.Ty, *args: c.Term) -> c.Term:
-        """A call of a function of module Sys, whose type parameter (if any) is that of the state."""
-        name = f"Sys.{name}"
-        found = self.program.library[name]
-        inst = tuple(state if p.sort == "type" else t.PURE for p in found.params)
-        ty = t.substitute(found.ty, {p.name: a for p, a in zip(found.params, inst, strict=True)})
-        call: c.Term = c.Var(args[0].span, ty, name, inst)
-        for arg in args:
-            assert isinstance(ty, t.Fn)
-            ty = ty.result
-            call = c.App(arg.span, ty, call, arg)
-        return call
+    def plan(self, name: str, next_step: int, span: Span) -> c.Var:
+        """The reference that says when the next checkpoint is due."""
+        steps = next_step, 1, int(self.finite)
+        numbers = (*(c.Lit(span, t.F64, x) for x in (0.0, 1e9)), *(c.Lit(span, t.I64, n) for n in steps))
+        return self.reference(name, PLAN, c.Tuple(span, PLAN, numbers))
 
     def loop(self, old: c.For | c.While, number: int) -> c.Term:
+        if self.again is not None:
+            return self.swept(old, number)
         state = c.Var(old.span, old.init.ty, old.state)
         step = c.Var(old.span, t.I64, old.index) if isinstance(old, c.For) else None
         return replace(old, init=self.term(old.init), body=self.noting(old.body, state, step, number))
 
+    def swept(self, old: c.For | c.While, number: int) -> c.Term:
+        """A loop whose reverse sweep writes checkpoints."""
+        span, init = old.span, self.term(old.init)
+        if not isinstance(old, c.For) or self.spots[number].beside is None:
+            return old if init is old.init else replace(old, init=init)
+
+        def mark(state: c.Term, beside: c.Term) -> c.Term:
+            plan = self.plan(f"main.at.sweep{number}", LAST, span)
+            path = c.Lit(span, t.STRING, str(self.folder / f"sweep{number}"))
+            step = c.Var(span, t.I64, old.index)
+            return self.helper("_marked", [state.ty, beside.ty], plan, path, step, state, beside)
+
+        return marked(old, outside(old), init, mark)
+
+    def gradient(self, term: c.App, first: int, alone: c.Term) -> c.Term:
+        rest = self.once_more(term, first) if self.finite else term
+        return c.Let(term.span, term.ty, "_", (), alone, rest)
+
     def noting(self, body: c.Term, state: c.Term, step: c.Term | None, number: int) -> c.Term:
         """The body of a loop that writes its state first; if the steps have no numbers, they are counted."""
         span = body.span
-        numbers = (*(c.Lit(span, t.F64, x) for x in (0.0, 1e9)), *(c.Lit(span, t.I64, n) for n in (0, 1)))
-        plan = self.reference(f"main.at.plan{number}", PLAN, c.Tuple(span, PLAN, numbers))
+        plan = self.plan(f"main.at.plan{number}", 0, span)
         path = c.Lit(span, t.STRING, str(self.folder / f"loop{number}"))
         if step is None:
             count = self.reference(f"main.at.count{number}", t.I64, c.Lit(span, t.I64, -1))
-            step = self.helper("_counted", t.I64, count)
-        note = self.helper("_checkpoint", state.ty, plan, path, step, state)
+            step = self.helper("_counted", [], count)
+        note = self.helper("_checkpoint", [state.ty], plan, path, step, state)
         return c.Let(span, body.ty, "_", (), note, body)
 
     def repeated(self, head: c.Var, args: Sequence[c.Term], found: c.Def, number: int) -> tuple[c.Var, list[c.Term]]:
+        if self.again is not None:
+            return head, list(args)
         name = f"{head.name}#{number}at"
         body, params = renamed(found.body, found.name, name), list[c.Term]()
         inside = body
@@ -341,8 +425,7 @@ class Writer(Spine):
             assert isinstance(inside.ty, t.Fn)
             params.append(c.Var(inside.span, inside.ty.arg, inside.param))
             inside = inside.body
-        state = params[0] if len(params) == 1 else c.Tuple(inside.span, together([p.ty for p in params]), tuple(params))
-        noting = self.noting(inside, state, None, number)
+        noting = self.noting(inside, joined(params), None, number)
         self.made.append(replace(found, name=name, body=within(body, noting), group=(name,), export=False))
         return replace(head, name=name), list(args)
 
@@ -352,9 +435,13 @@ class Writer(Spine):
 
 @record
 class Resumer(Spine):
-    """`steps` are the steps that were done before the checkpoint of a loop, `done` the items that need not be done."""
+    """`steps` are the steps that were done before the checkpoint of a loop, `ends` those where it may end as its state
+    is not finite, `swept` the steps between which a sweep made a number that is not finite, `done` the items that need
+    not be done."""
 
     steps: Mapping[int, int] = field(default_factory=dict)
+    ends: Mapping[int, int] = field(default_factory=dict)
+    swept: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     done: frozenset[int] = frozenset()
 
     def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
@@ -364,30 +451,57 @@ class Resumer(Spine):
         init = self.term(old.init)
         if number not in self.steps:
             return old if init is old.init else replace(old, init=init)
-        span, state = old.span, c.Var(old.span, old.init.ty, given_name(number))
+        span, state = old.span, self.given(old.init, number)
         if isinstance(old, c.While):
             return replace(old, init=state)
         index, count = f"{old.index}.rest", c.Lit(span, t.I64, self.steps[number])
         whole = c.Prim(span, t.I64, "add", (c.Var(span, t.I64, index), count))
-        left = c.Prim(span, t.I64, "sub", (old.count, count))
+        end = c.Lit(span, t.I64, self.ends[number]) if number in self.ends else old.count
+        left = c.Prim(span, t.I64, "sub", (end, count))
         body = c.Let(span, old.body.ty, old.index, (), whole, old.body)
-        return replace(old, init=state, index=index, count=left, body=body)
+        made = replace(old, init=state, index=index, count=left, body=body)
+        if number not in self.swept or self.again is not None:
+            return made
+        beside = outside(old)
+        flow = c.Var(span, t.Tup((old.init.ty, others(beside))), cotangent_name(number))
+        before = c.Var(span, old.init.ty, before_name(number))
+        return c.Let(span, made.ty, "_", (), part(old, beside, self.swept[number], before, flow), made)
+
+    def given(self, init: c.Term, number: int) -> c.Term:
+        """The state of a checkpoint.  In a derivative it takes the place of a state that may have one."""
+        state = c.Var(init.span, init.ty, given_name(number))
+        return state if self.again is None else self.helper("_resumed", [init.ty], self.term(init), state)
+
+    def gradient(self, term: c.App, first: int, alone: c.Term) -> c.Term:
+        numbers = range(first, len(self.spots))
+        if max(self.steps.get(number, 0) for number in numbers) < WORTH:
+            return term
+        rest: c.Term = term
+        if any(number in self.swept for number in numbers):
+            rest = c.Let(term.span, term.ty, "_", (), alone, rest)
+        return c.Let(term.span, term.ty, "_", (), self.once_more(term, first), rest)
 
     def repeated(self, head: c.Var, args: Sequence[c.Term], found: c.Def, number: int) -> tuple[c.Var, list[c.Term]]:
         if number not in self.steps:
             return head, list(args)
-        whole = c.Var(head.span, together([arg.ty for arg in args]), given_name(number))
+        whole = self.given(joined(args), number)
         if len(args) == 1:
             return head, [whole]
-        return head, [part(whole, [arg.ty for arg in args], i) for i in range(len(args))]
+        return head, [component(whole, [arg.ty for arg in args], i) for i in range(len(args))]
 
 
-def part(whole: c.Var, types: Sequence[t.Ty], i: int) -> c.Term:
-    """A component of a tuple."""
-    names = [c.PVar(ty, f"main.at.part{j}") for j, ty in enumerate(types)]
-    arm = c.Arm(whole.span, c.PTuple(whole.ty, tuple(names)), None, c.Var(whole.span, types[i], names[i].name))
-    return c.Match(whole.span, types[i], whole, (arm,))
+def component(whole: c.Term, types: Sequence[t.Ty], i: int) -> c.Term:
+    names = [(f"main.at.part{j}", ty) for j, ty in enumerate(types)]
+    return taken(whole, names, c.Var(whole.span, types[i], names[i][0]))
 
 
 def given_name(number: int) -> str:
     return f"main.at.given{number}"
+
+
+def before_name(number: int) -> str:
+    return f"main.at.before{number}"
+
+
+def cotangent_name(number: int) -> str:
+    return f"main.at.cotangent{number}"
