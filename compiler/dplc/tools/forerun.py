@@ -27,15 +27,8 @@ from dpl.node import node, replace
 from dpl.source import NOWHERE, Source
 from dpl.syntax.load import Module
 
-from dplc.passes.entry.checkpoints import (
-    Resumer,
-    Writer,
-    before_name,
-    changes_globals,
-    cotangent_name,
-    given_name,
-    value_of,
-)  # fmt: skip
+from dplc.passes.entry.checkpoints import Resumer, Writer, before_name, cotangent_name, given_name
+from dplc.passes.entry.spine import changes_globals, value_of
 from dplc.stack import on_large_stack
 
 if TYPE_CHECKING:
@@ -189,20 +182,27 @@ def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, 
             assert isinstance(item, c.Def)
             given[item.name] = read(file.read_text(encoding="utf-8"), item.ty, datas)
     ends: dict[int, int] = {}
-    swept: dict[int, tuple[int, int]] = {}
+    swept: dict[int, tuple[int, int] | None] = {}
     for number, spot in writer.spots.items():
-        if is_readable(spot.ty, datas) and (found := written(folder / f"loop{number}", t.Tup((t.I64, spot.ty)), datas)):
+        if not is_readable(spot.ty, datas):
+            continue
+        reached = t.Tup((t.I64, spot.ty))
+        found = written(folder / f"loop{number}", reached, datas)
+        after = written(folder / f"loop{number}after", t.I64, datas)
+        if found and after is not None and after > found[0]:
+            ends[number] = after
+        elif (last := written(folder / f"sweep{number}last", reached, datas)) is not None:
+            found, swept[number] = last, None
+            flow = t.Tup((spot.ty, spot.beside or t.UNIT))
+            if is_readable(flow, datas):
+                later = written(folder / f"sweep{number}", t.Tup((t.I64, spot.ty, flow)), datas)
+                before = written(folder / f"sweep{number}before", reached, datas)
+                if later and before:
+                    swept[number] = before[0], later[0]
+                    given |= {before_name(number): before[1], cotangent_name(number): later[2]}
+        if found:
             steps[number], given[given_name(number)] = found
-            after = written(folder / f"loop{number}after", t.I64, datas)
-            if stops_there and after is not None and after > steps[number]:
-                ends[number] = after
-            if spot.beside is not None and is_readable(spot.beside, datas):
-                flow = t.Tup((spot.ty, spot.beside))
-                after = written(folder / f"sweep{number}", t.Tup((t.I64, spot.ty, flow)), datas)
-                before = written(folder / f"sweep{number}before", t.Tup((t.I64, spot.ty)), datas)
-                if after and before:
-                    swept[number] = before[0], after[0]
-                    given |= {before_name(number): before[1], cotangent_name(number): after[2]}
+    ends = ends if stops_there else {}
     rest = Resumer(program, own, steps=steps, ends=ends, swept=swept, done=frozenset(done)).rewritten()
     nothing = c.Tuple(NOWHERE, t.UNIT, ())
     names = [c.Def(name, (), ty, nothing) for name, ty in types_of_given(writer, given)]
@@ -211,7 +211,8 @@ def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, 
 
 def written(file: Path, ty: t.Ty, datas: DataTypes) -> Value | None:
     """What native code has written into a file, if it has."""
-    return read(file.read_text(encoding="utf-8"), ty, datas) if file.exists() else None
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    return read(text, ty, datas) if text else None
 
 
 def types_of_given(writer: Writer, given: Mapping[str, Value]) -> list[tuple[str, t.Ty]]:

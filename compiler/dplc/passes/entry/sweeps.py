@@ -24,8 +24,9 @@ Names = Sequence[tuple[str, t.Ty]]
 
 
 def from_outside(loop: c.For | c.While) -> dict[str, t.Ty]:
-    """The local names that a loop reads from outside, with their types."""
-    bound, used, stack = {loop.state}, dict[str, t.Ty](), list[c.Term](subterms(loop))
+    """The local names that the steps of a loop read from outside, with their types."""
+    bound, used = {loop.state}, dict[str, t.Ty]()
+    stack = [loop.body] if isinstance(loop, c.For) else [loop.cond, loop.body]
     if isinstance(loop, c.For):
         bound.add(loop.index)
     while stack:
@@ -112,19 +113,25 @@ def carrying(loop: c.For, outside: Names, init: c.Term, mark: Callable[[c.Term, 
     span, ty = loop.span, loop.init.ty
     whole = t.Tup((ty, others(outside)))
     body = loop.body
-    for name, _ in outside:
-        body = renamed(body, name, f"{name}.now")
-    now = [(f"{name}.now", of) for name, of in outside]
+    now = [(within_steps(name), of) for name, of in outside]
+    for (name, _), (inner, _) in zip(outside, now, strict=True):
+        body = renamed(body, name, inner)
     kept = joined_or_unit(loop, [c.Var(span, of, name) for name, of in now])
     body = c.Tuple(span, whole, (body, kept))
     if now:
-        body = taken(c.Var(span, others(outside), f"{loop.state}.others"), now, body)
-    given: c.Term = c.Var(span, whole, f"{loop.state}.whole")
+        body = taken(c.Var(span, others(outside), f"_.{loop.state}.others"), now, body)
+    given: c.Term = c.Var(span, whole, f"_.{loop.state}.whole")
     if mark is not None:
-        before = [(f"{loop.state}.before", ty), (f"{loop.state}.beside", others(outside))]
+        before = [(f"_.{loop.state}.before", ty), (f"_.{loop.state}.beside", others(outside))]
         given = taken(given, before, mark(*(c.Var(span, of, name) for name, of in before)))
-    body = taken(given, [(loop.state, ty), (f"{loop.state}.others", others(outside))], body)
-    return c.For(span, whole, f"{loop.state}.whole", init, loop.index, loop.count, body)
+    body = taken(given, [(loop.state, ty), (f"_.{loop.state}.others", others(outside))], body)
+    return c.For(span, whole, f"_.{loop.state}.whole", init, loop.index, loop.count, body)
+
+
+def within_steps(name: str) -> str:
+    """Another core name for the same name of the program: `w.012` beside `w.12`."""
+    base, _, number = name.rpartition(".")
+    return f"{base}.0{number}"
 
 
 def others(outside: Names) -> t.Ty:
@@ -144,21 +151,22 @@ def start(loop: c.For, outside: Names, state: c.Term) -> c.Term:
 def marked(loop: c.For, outside: Names, init: c.Term, mark: Callable[[c.Term, c.Term], c.Term]) -> c.Term:
     """The loop whose reverse sweep notes what flows."""
     made = carrying(loop, outside, start(loop, outside, init), mark)
-    names = [(f"{loop.state}.last", loop.init.ty), (f"{loop.state}.unused", others(outside))]
-    return taken(made, names, c.Var(loop.span, loop.init.ty, f"{loop.state}.last"))
+    names = [(f"_.{loop.state}.last", loop.init.ty), (f"_.{loop.state}.unused", others(outside))]
+    return taken(made, names, c.Var(loop.span, loop.init.ty, f"_.{loop.state}.last"))
 
 
 def part(loop: c.For, outside: Names, steps: tuple[int, int], state: c.Term, cotangent: c.Term) -> c.Term:
-    """The sweep of a loop from one step back to an earlier one, at whose state it begins."""
+    """The sweep of a loop from one step back to an earlier one, at whose state it begins.  The cotangent's type is
+    closed, so that what flows out is looked at."""
     span, (first, end) = loop.span, steps
     whole = t.Tup((loop.init.ty, others(outside)))
-    point = c.Var(span, whole, f"{loop.state}.point")
-    later = c.Prim(span, t.I64, "add", (c.Var(span, t.I64, f"{loop.index}.rest"), c.Lit(span, t.I64, first)))
+    point = c.Var(span, whole, f"_.{loop.state}.point")
+    later = c.Prim(span, t.I64, "add", (c.Var(span, t.I64, f"_.{loop.index}.rest"), c.Lit(span, t.I64, first)))
     inside = carrying(loop, outside, point, None)
     body = c.Let(span, whole, loop.index, (), later, inside.body)
-    inside = replace(inside, index=f"{loop.index}.rest", count=c.Lit(span, t.I64, end - first), body=body)
-    f = c.Lam(span, t.Fn(whole, t.PURE, whole), f"{loop.state}.point", inside)
+    inside = replace(inside, index=f"_.{loop.index}.rest", count=c.Lit(span, t.I64, end - first), body=body)
+    f = c.Lam(span, t.Fn(whole, t.PURE, whole), f"_.{loop.state}.point", inside, "loop")
     back = t.Fn(whole, t.PURE, whole)
     swept = c.Prim(span, t.Tup((whole, back)), "vjp", (f, start(loop, outside, state)))
-    names = [(f"{loop.state}.end", whole), (f"{loop.state}.pullback", back)]
-    return taken(swept, names, c.App(span, whole, c.Var(span, back, f"{loop.state}.pullback"), cotangent))
+    names = [(f"_.{loop.state}.end", whole), (f"_.{loop.state}.pullback", back)]
+    return taken(swept, names, c.App(span, cotangent.ty, c.Var(span, back, f"_.{loop.state}.pullback"), cotangent))
