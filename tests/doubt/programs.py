@@ -14,6 +14,7 @@ from doubt import (  # noqa: F401  (their rules)
     control,
     data,
     derivatives,
+    found_places,
     functions,
     gates,
     helpers,
