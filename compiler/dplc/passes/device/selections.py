@@ -61,14 +61,16 @@ def selection_of(loop: f.For) -> Selection | None:
 
 def _in_a_branch(loop: f.For, count: int, places: int) -> Selection | None:
     """A loop that puts those steps at the end of the list at which the condition holds."""
-    *rest, last = loop.body.binds or (None,)
-    if not (isinstance(last, f.Bind) and isinstance(last.rhs, f.If) and last.vars == loop.body.results):
+    if not loop.body.binds:
+        return None
+    *rest, last = loop.body.binds
+    if not isinstance(last.rhs, f.If) or last.vars != loop.body.results:
         return None
     then = last.rhs.then
     if last.rhs.else_ != f.Block((), tuple(loop.state)):
         return None
-    made = {bind.vars[0]: bind.rhs for bind in then.binds if len(bind.vars) == 1}
-    more, listed = (made.get(then.results[k]) for k in (count, places))  # pyrefly: ignore
+    made: dict[f.Atom, f.Rhs] = {bind.vars[0]: bind.rhs for bind in then.binds if len(bind.vars) == 1}
+    more, listed = (made.get(then.results[k]) for k in (count, places))
     one = Counter(mentions(then))[loop.state[places].name] == 1
     right = len(then.binds) == 2 and one and _counts(loop, more, count) and _lists(loop, listed, count, places)
     return Selection(loop, tuple(rest), last.rhs.cond, count, places, False) if right else None
@@ -76,17 +78,15 @@ def _in_a_branch(loop: f.For, count: int, places: int) -> Selection | None:
 
 def _always(loop: f.For, count: int, places: int) -> Selection | None:
     """A loop that puts each step at the end of the list, and counts those at which the condition holds."""
-    *rest, _, _ = loop.body.binds if len(loop.body.binds) > 1 else (None, None)
-    made = {bind.vars[0]: bind.rhs for bind in loop.body.binds[-2:] if len(bind.vars) == 1}
-    counted, listed = (made.get(loop.body.results[k]) for k in (count, places))  # pyrefly: ignore
+    rest = loop.body.binds[:-2]
+    made: dict[f.Atom, f.Rhs] = {bind.vars[0]: bind.rhs for bind in loop.body.binds[-2:] if len(bind.vars) == 1}
+    counted, listed = (made.get(loop.body.results[k]) for k in (count, places))
     if not isinstance(counted, f.If) or not _lists(loop, listed, count, places):
         return None
-    match counted.then:
-        case f.Block((f.Bind((more,), rhs),), (result,)) if more == result and _counts(loop, rhs, count):
-            found = Selection(loop, tuple(rest), counted.cond, count, places, True)
-            return found if counted.else_ == f.Block((), (loop.state[count],)) else None
-        case _:
-            return None
+    binds, (result,) = counted.then.binds, counted.then.results
+    adds = len(binds) == 1 and binds[0].vars == (result,) and _counts(loop, binds[0].rhs, count)
+    right = adds and counted.else_ == f.Block((), (loop.state[count],))
+    return Selection(loop, rest, counted.cond, count, places, True) if right else None
 
 
 def _counts(loop: f.For, rhs: f.Rhs | None, count: int) -> bool:
