@@ -115,7 +115,7 @@ def _scaled(b: Builder, name: str, part: _Linear, by: f.Atom) -> _Linear:
 def _sum(b: Builder, name: str, left: tuple[f.Atom, _Linear | None], right: tuple[f.Atom, _Linear | None]) -> _Linear:
     """A sum or difference of two numbers, of which one at least is linear in the state."""
     one = f.Const(1.0, left[0].ty)
-    slopes = [part and (part.slope or one) for _, part in (left, right)]
+    slopes = [(part.slope or one) if part else None for _, part in (left, right)]
     offsets = [part.offset if part else atom for atom, part in (left, right)]
     slope, offset = (_either(b, name, *pair) for pair in (slopes, offsets))
     return _Linear(slope, offset, 1 + max(part.height for _, part in (left, right) if part))

@@ -168,7 +168,7 @@ def _is_arithmetic(bind: f.Bind) -> bool:
     if not isinstance(rhs, f.Op) or len(bind.vars) != 1 or bind.vars[0].ty != f.I64:
         return False
     row = OPS[rhs.op]
-    return row.scalar and row.effects is Effect.NONE and row.fails is Fails.NEVER
+    return row.scalar is not None and row.effects is Effect.NONE and row.fails is Fails.NEVER
 
 
 def _part(bind: f.Bind, loop: f.For) -> list[_Part]:
