@@ -60,7 +60,7 @@ def parted(bind: f.Bind, fresh: Callable[[], f.Supply]) -> list[f.Bind]:
     for k in range(len(loop.state)):
         loop = bind.rhs
         assert isinstance(loop, f.For)
-        chain = Chain(lambda op: op.args[2:] in found, fresh(), branches=False)
+        chain = Chain(lambda op: op.args[2:] in found, fresh(), False)
         chain = chain.follow(loop.body, loop.state[k], k, loop.state[k])
         if chain is not None and chain.values:
             bind = _without(bind, k, chain, found, after)
@@ -168,7 +168,7 @@ def _is_arithmetic(bind: f.Bind) -> bool:
     if not isinstance(rhs, f.Op) or len(bind.vars) != 1 or bind.vars[0].ty != f.I64:
         return False
     row = OPS[rhs.op]
-    return row.effects is Effect.NONE and row.fails is Fails.NEVER and bool(row.scalar)
+    return row.scalar is not None and row.effects is Effect.NONE and row.fails is Fails.NEVER
 
 
 def _part(bind: f.Bind, loop: f.For) -> list[_Part]:
