@@ -179,8 +179,9 @@ class _Fission:
         arms = [_Arm(*self.without(block.binds, known), block) for block in (branch.then, branch.else_)]
         variables, results = list[f.Var](), ([*branch.then.results], [*branch.else_.results])
         for k in reversed(range(len(bind.vars))):
-            if is_in(branch.then.results[k], known.keys()):
-                accs[bind.vars[k].name] = known[branch.then.results[k].name]
+            x = branch.then.results[k]
+            if isinstance(x, f.Var) and x.name in known:
+                accs[bind.vars[k].name] = known[x.name]
                 del results[0][k], results[1][k]
             else:
                 variables.insert(0, bind.vars[k])
@@ -257,8 +258,8 @@ class _Point:
     def number(self, known: dict[f.Atom, f.Atom], atom: f.Atom) -> f.Atom:
         """A number of the first loop; those that were read are `known`."""
         if atom not in known:
-            kept = isinstance(atom, f.Var) and atom in self.arrays
-            known[atom] = self.b.op("index", (self.arrays[atom], self.own), unchecked=True) if kept else atom
+            array = self.arrays.get(atom) if isinstance(atom, f.Var) else None
+            known[atom] = atom if array is None else self.b.op("index", (array, self.own), unchecked=True)
         return self.own if atom == self.index else known[atom]
 
 
