@@ -67,6 +67,25 @@ def is_short(par: f.Par) -> bool:
     return isinstance(count, f.Const) and isinstance(count.value, int) and count.value <= BLOCK
 
 
+def found(par: f.Par) -> set[str]:
+    """The whole numbers that points make of floats or read.  Others, such as places on a ring, lie side by side mostly,
+    and have lanes of their own."""
+    made, before = set[str](), -1
+    while len(made) > before:  # results of a branch come before what its arms compute
+        before = len(made)
+        for bind in every(par.body):
+            match bind.rhs:
+                case f.If(_, then, other):
+                    both = zip(bind.vars, then.results, other.results, strict=True)
+                    made.update([var.name for var, *arms in both if any(is_in(x, made) for x in arms)])
+                case f.Op(op, args) if bind.vars and bind.vars[0].ty == f.I64:
+                    if op == "index" or any(f.is_float(a.ty) or is_in(a, made) for a in args):
+                        made.add(bind.vars[0].name)
+                case _:
+                    pass
+    return made
+
+
 def has_loops(body: f.Block) -> bool:
     """True for what is no step of vectors."""
     return any(not isinstance(one.rhs, f.Op | f.If) for one in every(body))
@@ -97,8 +116,8 @@ class _Fission:
         par = self.par
         accs = {out.acc.name: k for k, out in enumerate(par.outs) if out.acc is not None}
         binds, added = self.without(par.body.binds, accs)
-        kept = self.kept(added)
-        if not any(self.is_found(at) for one in added for at, _ in one.places):
+        kept, places = self.kept(added), found(self.par)
+        if not any(is_in(self.root(at)[0], places) for one in added for at in one.op.args[2 + len(one.places) :]):
             raise Unfit
         rest = [k for k, out in enumerate(par.outs) if out.acc is None]
         body = f.Block(tuple(binds), (*[par.body.results[k] for k in rest], *kept))
@@ -109,12 +128,6 @@ class _Fission:
         if work(first.rhs) < WORK * len(kept):
             raise Unfit
         return [first, self.second(bind, added, dict(zip(kept, arrays, strict=True)))]
-
-    def is_found(self, place: f.Atom) -> bool:
-        """True for a place that the indices of loops do not tell."""
-        ((index, _),) = self.par.space
-        terms = [term[0] if isinstance(term, tuple) else term for term in self.affine.sum(place)]
-        return not (self.inside - {index.name}).isdisjoint(map(str, terms))
 
     def kept(self, added: Sequence[Addition]) -> list[f.Var]:
         """The numbers of a point that its additions need."""
@@ -166,9 +179,9 @@ class _Fission:
         arms = [_Arm(*self.without(block.binds, known), block) for block in (branch.then, branch.else_)]
         variables, results = list[f.Var](), ([*branch.then.results], [*branch.else_.results])
         for k in reversed(range(len(bind.vars))):
-            acc = branch.then.results[k]
-            if isinstance(acc, f.Var) and acc.name in known:
-                accs[bind.vars[k].name] = known[acc.name]
+            x = branch.then.results[k]
+            if isinstance(x, f.Var) and x.name in known:
+                accs[bind.vars[k].name] = known[x.name]
                 del results[0][k], results[1][k]
             else:
                 variables.insert(0, bind.vars[k])
@@ -245,8 +258,8 @@ class _Point:
     def number(self, known: dict[f.Atom, f.Atom], atom: f.Atom) -> f.Atom:
         """A number of the first loop; those that were read are `known`."""
         if atom not in known:
-            kept = self.arrays.get(atom) if isinstance(atom, f.Var) else None
-            known[atom] = atom if kept is None else self.b.op("index", (kept, self.own), unchecked=True)
+            array = self.arrays.get(atom) if isinstance(atom, f.Var) else None
+            known[atom] = atom if array is None else self.b.op("index", (array, self.own), unchecked=True)
         return self.own if atom == self.index else known[atom]
 
 

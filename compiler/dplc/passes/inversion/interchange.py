@@ -118,9 +118,8 @@ class _Interchange:
 
     def check(self, told: set[str]) -> None:
         """What is done more often than before must be cheap, and nothing may fail: neither what moves nor what goes."""
-        again = [step.bind for step in self.needed if not told <= step.around]
-        work = len(every(f.Block(tuple(again), ())))  # with the points of sums
-        if work > MOST or not all(may_repeat(bind.rhs) for bind in again):
+        again = [step.bind.rhs for step in self.needed if not told <= step.around]
+        if len(again) > MOST or not all(map(may_repeat, again)):
             raise Unfit
         for bind in every(f.Block(tuple([step.bind for step in self.needed]), ())):
             if isinstance(op := bind.rhs, f.Op) and (op.attr("unchecked") == HERE or self.is_across(op, told)):
