@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from dpl.node import node, record, replace
+from dpl.prims import elementary
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
@@ -68,8 +69,9 @@ def is_short(par: f.Par) -> bool:
 
 
 def found(par: f.Par) -> set[str]:
-    """The whole numbers that points make of floats or read.  Others, such as places on a ring, lie side by side mostly,
-    and have lanes of their own."""
+    """The whole numbers that points make of floats or read; remainders, too, if vectors of elementary functions are to
+    be had.  Others, such as places on a ring, lie side by side mostly, and have lanes of their own."""
+    functions = any(isinstance(one.rhs, f.Op) and one.rhs.op in elementary.NAMES for one in every(par.body))
     made, before = set[str](), -1
     while len(made) > before:  # results of a branch come before what its arms compute
         before = len(made)
@@ -79,7 +81,8 @@ def found(par: f.Par) -> set[str]:
                     both = zip(bind.vars, then.results, other.results, strict=True)
                     made.update([var.name for var, *arms in both if any(is_in(x, made) for x in arms)])
                 case f.Op(op, args) if bind.vars and bind.vars[0].ty == f.I64:
-                    if op == "index" or any(f.is_float(a.ty) or is_in(a, made) for a in args):
+                    remainder = functions and op == "mod" and not bind.rhs.attr("ring")
+                    if op == "index" or remainder or any(f.is_float(a.ty) or is_in(a, made) for a in args):
                         made.add(bind.vars[0].name)
                 case _:
                     pass
