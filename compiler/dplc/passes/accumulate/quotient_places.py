@@ -60,7 +60,7 @@ def parted(bind: f.Bind, fresh: Callable[[], f.Supply]) -> list[f.Bind]:
     for k in range(len(loop.state)):
         loop = bind.rhs
         assert isinstance(loop, f.For)
-        chain = Chain(lambda op: op.args[2:] in found, fresh(), False)
+        chain = Chain(lambda op: op.args[2:] in found, fresh(), branches=False)
         chain = chain.follow(loop.body, loop.state[k], k, loop.state[k])
         if chain is not None and chain.values:
             bind = _without(bind, k, chain, found, after)
