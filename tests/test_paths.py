@@ -1,11 +1,18 @@
-"""Files and folders that texts and docstrings name exist: moves are followed everywhere."""
+"""Files and folders that texts and docstrings name exist: moves are followed everywhere.  So do functions of the
+library that messages and the book name."""
 
+import ast
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
 from conftest import ROOT
+from dpl.types.library import library
 
 NAMED = re.compile(r"`((?:[\w.-]+/)+[\w.*-]+\.(?:py|dp|rt|md|lark|toml|c|json)|(?:[\w.-]+/)+)`")
 FOLDERS = ("lang", "compiler", "grammar", "stdlib", "tests", "editors", "benchmarks", "examples", "docs")
+FUNCTION = re.compile(r"(?:  |`)([A-Z]\w*)\.([a-z]\w*)")  # as helps and pages write it
+OF_OTHERS = {"Optim.optimize"}  # a name of another system's module
 PLACEHOLDER = re.compile(r"\b(NAME|STAGE|KIND|CODE|my_pass)\b")
 
 
@@ -25,4 +32,23 @@ def test_named_files_exist() -> None:
             pattern = re.compile("/" + re.escape(name).replace(r"\*", "[^/]*") + ("" if name.endswith("/") else "$"))
             if not PLACEHOLDER.search(name) and not any(pattern.search(file) for file in files):
                 missing.append(f"{text.relative_to(ROOT)}: {name}")
+    assert not missing, "\n".join(missing)
+
+
+def strings(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_named_functions_exist() -> None:
+    modules = library().modules
+    texts = [(file, text) for folder in ("lang", "compiler") for file in (ROOT / folder).rglob("*.py")
+             for text in strings(file)]  # fmt: skip
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "lang" / "dpl" / "codes").rglob("*.md"), ROOT / "README.md"]
+    texts += [(page, page.read_text(encoding="utf-8")) for page in pages if "node_modules" not in page.parts]
+    missing = [f"{file.relative_to(ROOT)}: {module}.{name}" for file, text in texts
+               for module, name in FUNCTION.findall(text)
+               if module in modules and name not in modules[module].values and name not in modules[module].types
+               and f"{module}.{name}" not in OF_OTHERS]  # fmt: skip
     assert not missing, "\n".join(missing)

@@ -1,14 +1,14 @@
 """Keeps the Python bytecode of imported modules in DPL's own cache.
 
-If Python must not write bytecode beside its sources, as in containers, it compiles all sources at every start that were
-not compiled when they were installed, which takes longer than compiling a small program.  An entry is checked like all
-others, and made again if damaged.
-
-    bytecode/PATH        of one module, as Python would write it beside the source
     bytecode/pack-KEY    of many modules, in one file; `pack-KEY-index` says where each of them is
+    bytecode/PATH        of one module, as Python would write it beside the source
 
 A compilation imports hundreds of modules.  To look for each of them in folders, and to read its own file, takes a third
 of the time of their import, so they are packed.
+
+If Python must not write bytecode beside its sources, as in containers, it compiles all sources at every start that were
+not compiled when they were installed, which takes longer than compiling a small program.  So those that are not in the
+pack are kept one by one, too.  An entry is checked like all others, and made again if damaged.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ class Pack:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.loader = Keeper if sys.dont_write_bytecode else Loader
         self.others: dict[str, tuple[str, Stamp, CodeType]] = {}  # modules that were found elsewhere
         index = entries.read(f"{path}-index")
         self.places: dict[str, Place] = marshal.loads(index) if index else {}
@@ -62,7 +63,7 @@ class Pack:
         place = self.places.get(name)
         if place is None or stamp(place[0]) != place[1]:
             return None
-        return packed(name, place[0], self.path, place[1])
+        return packed(name, place[0], self, place[1])
 
     def code(self, name: str, source: str, when: Stamp | None) -> CodeType | None:
         """The bytecode of a module, if it is there, whole, and that of the source with this stamp."""
@@ -88,7 +89,7 @@ class Pack:
 
 
 class Loader(SourceFileLoader):
-    """Python's own loader, except that bytecode is written to the cache, and read from there first."""
+    """Python's own loader, except that it asks the pack first, and notes for it what was not there."""
 
     pack: Pack
     when: Stamp | None = None  # the stamp of the source, if that is known
@@ -105,6 +106,10 @@ class Loader(SourceFileLoader):
             self.pack.others[fullname] = self.path, when, code
         return code
 
+
+class Keeper(Loader):
+    """The same where Python must not write bytecode beside the sources: it is written to the cache, and read there."""
+
     def get_data(self, path: str) -> bytes:
         kept = entries.read(entry(path)) if path.endswith(tuple(BYTECODE_SUFFIXES)) else None
         return super().get_data(path) if kept is None else kept
@@ -113,14 +118,14 @@ class Loader(SourceFileLoader):
         entries.write(entry(path), bytes(data))
 
 
-def packed(name: str, source: str, pack: str, when: Stamp) -> ModuleSpec:
+def packed(name: str, source: str, pack: Pack, when: Stamp) -> ModuleSpec:
     """As `spec_from_file_location`, which also finds out where Python would keep the bytecode: for hundreds of modules,
     that takes as long as to check a small program."""
-    loader = Loader(name, source)
+    loader = pack.loader(name, source)
     loader.when = when
     spec = ModuleSpec(name, loader, origin=source)
     spec.has_location = True
-    spec.cached = pack
+    spec.cached = pack.path
     folder, _, file = source.rpartition(os.sep)
     if file == "__init__.py":
         spec.submodule_search_locations = [folder]
@@ -166,7 +171,8 @@ def key() -> str:
 def keep() -> None:
     Loader.pack = pack = Pack(entry(f"pack-{key()}"))
     loaders = (
-        (ExtensionFileLoader, EXTENSION_SUFFIXES), (Loader, SOURCE_SUFFIXES), (SourcelessFileLoader, BYTECODE_SUFFIXES),
+        (ExtensionFileLoader, EXTENSION_SUFFIXES), (pack.loader, SOURCE_SUFFIXES),
+        (SourcelessFileLoader, BYTECODE_SUFFIXES),
     )  # fmt: skip
     sys.path_hooks.insert(0, FileFinder.path_hook(*loaders))
     sys.path_importer_cache.clear()

@@ -63,11 +63,10 @@ def unraisable(failure: sys.UnraisableHookArgs) -> None:
 
 
 def keep_bytecode() -> None:
-    """Use DPL's own cache for bytecode if Python must not write any."""
-    if sys.dont_write_bytecode:
-        from dplc.bytecode import keep
+    """Use DPL's own cache for bytecode."""
+    from dplc.bytecode import keep
 
-        keep()
+    keep()
 
 
 def dispatch(args: list[str]) -> int:

@@ -118,7 +118,7 @@ class Host:
         path.stat()
         return "file"
 
-    def stamp(self, paths: Iterable[Path]) -> str:
+    def stamp(self, paths: Iterable[str]) -> str:
         """A text that changes whenever one of the files changes; only a cache needs it."""
         return ""
 

@@ -32,10 +32,10 @@ def codes() -> Path:
     return _PACKAGE / "codes"
 
 
-def checker() -> list[Path]:
-    """The source files that affect the types of a program."""
+def checker() -> list[str]:
+    """The paths of the source files that affect the types of a program."""
     found: list[str] = []
     for folder, inner, files in os.walk(_PACKAGE):
         inner[:] = [name for name in inner if name not in ("eval", "examples", "__pycache__")]
         found += [os.path.join(folder, name) for name in files if name.endswith(".py")]
-    return [Path(path) for path in sorted(found)]
+    return sorted(found)

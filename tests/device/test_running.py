@@ -114,6 +114,16 @@ do print (grad (fun x -> f x [for i < 60 -> 0.1]) [for i < 25 -> cos (float i)])
     "filter": "do print (filter (fun x -> x > 3) [for i < 50 -> i * i % 7])",
     "filter none": "do print (filter (fun x -> x > 9) [for i < 20 -> i % 5])",
     "filter all": "do print (filter (fun x -> x < 9) [for i < 30 -> i * i % 7])",
+    "places": """
+let places (kept : bool[n]) = loop (count, at) = (0, fill n (-1)) for i < n do
+  (if kept[i] then count + 1 else count, { at with [count] = i })
+do print (places [for i < 50 -> i * i % 7 > 3])
+do print (places [for i < 48 -> i * i % 7 > 3])
+do print (places [for i < 46 -> i < 0])""",
+    "places in a branch": """
+let places (kept : bool[n]) = loop (count, at) = (0, fill n (-1)) for i < n do
+  if kept[i] then (count + 1, { at with [count] = i }) else (count, at)
+do print (places [for i < 50 -> i * i % 7 > 3])""",
     "filter's gradient": """
 do print (grad (fun x -> sum (filter (fun y -> y > 0.0) (x * x * x))) [for i < 40 -> cos (float i)])""",
     "ints": "do print (cumsum [for i < 50 -> i * i % 7 - 3])",

@@ -6,6 +6,7 @@ from doubt.scopes import BOOL, FLOAT, INT, array
 from doubt.writer import Hole, rule
 
 ROW, ROW_TYPE = "Row", "type row = Row of float[?]"
+LINE, LINE_TYPE = "across", "type line = { across : float[?] }"
 ENTRY, ENTRY_TYPE = "Wrapped", "type 'a wrapped = Wrapped of 'a"
 ACT, ACT_TYPE = "shape", "type act = { scale : float; shape : float -> float }"
 SIGNAL = "Mild"
@@ -16,16 +17,19 @@ SIGNAL_TYPE = "type signal = Mild of (float * int) | Sharp of (int * float) | Bo
 def of_several_sizes(h: Hole) -> str:
     """An array of data whose only field is an array: each has its own length.  Some rows are
     written over by longer ones, which the type of `wrapped` does not allow."""
-    n, make = h.writer.below(4) + 1, h.one(ROW, ROW, ENTRY)
+    n, make = h.writer.below(4) + 1, h.one(ROW, ROW, ENTRY, LINE)
+    begin, end = ("{ across =", "}") if make == LINE else (make, "")
     rows, a, b, r, i = (h.fresh(stem) for stem in "rabxi")
     j, k = h.named("j", INT), h.named("k", INT)
-    row = f"{make} [for {j[0]} < {h.one(i, f'{i} + 1', f'{n} - {i}', f'2 * {i}')} -> {h.apart(FLOAT, (i, INT), j)}]"
-    other = f"match {rows}[{h.one('0', k[0], f'{n - 1}')}] with {make} {b} -> {make} ({b} ++ [{h.apart(FLOAT, k)}])"
+    size = h.one(i, f"{i} + 1", f"{n} - {i}", f"2 * {i}")
+    row = f"{begin} [for {j[0]} < {size} -> {h.apart(FLOAT, (i, INT), j)}] {end}"
+    old = f"{rows}[{h.one('0', k[0], f'{n - 1}')}]"
+    other = f"match {old} with {begin} {b} {end} -> {begin} ({b} ++ [{h.apart(FLOAT, k)}]) {end}"
     count = 0 if make == ENTRY else h.writer.below(n + 1)
     steps = f"loop {rows} = {rows} for {k[0]} < {count} do {{ {rows} with [{k[0]}] = {other} }}" if count else rows
     used = h.one(f"sum ({a} * {a})", f"prod {a}", f"norm {a} * {h.apart(FLOAT)}", f"sum {a} + float (length {a})",
                  f"(if length {a} > 1 then {a}[1] * {a}[0] else 0.3)")  # fmt: skip
-    total = f"sum [for {r} in {rows} -> match {r} with {make} {a} -> {used}]"
+    total = f"sum [for {r} in {rows} -> match {r} with {begin} {a} {end} -> {used}]"
     return f"let {rows} = [for {i} < {n} -> {row}] in let {rows} = {steps} in {total}"
 
 

@@ -57,6 +57,24 @@ def cut_off(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def grouped(h: Hole) -> str:
+    """Parameters of groups and channels, which a quotient or a rest of the index tells, or both of them."""
+    each, groups = h.one(3, 4, 8, 16), h.one(1, 2, 3)
+    n, first = each * groups, h.writer.below(2)
+    of, x, a, b = (h.fresh(stem) for stem in "gxab")
+    i = h.named("i", INT)
+    group, channel = f"{a}[{i[0]} / {each} + {first}]", f"{b}[{i[0]} % {each}]"
+    both = f"{b}[({i[0]} / {each} + {i[0]} % {each}) / 2]"
+    own = f"{x}[{i[0]}]"
+    choice = f"if {own} > {channel} then {group} else {both} * {own}"
+    term = h.one(f"{group} * {own} + {channel}", f"tanh ({own} * {group}) * {both}", f"{channel} * {h.apart(FLOAT, i)}",
+                 f"{group} * {channel} * {own}", f"({choice})")  # fmt: skip
+    head = f"let {of} ({x} : float[{n}]) ({a} : float[{groups + 1}]) ({b} : float[{each + groups}]) ="
+    made = f"{of} {h(array(FLOAT, n))} {h(array(FLOAT, groups + 1))} {h(array(FLOAT, each + groups))}"
+    return f"{head} sum [for {i[0]} < {n} -> {term}] in {made}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def pooled(h: Hole) -> str:
     """Windows of a line or of a field that overlap, or leave places out."""
     n, w, s = length(h, 4), h.writer.below(3) + 2, h.writer.below(3) + 1

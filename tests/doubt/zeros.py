@@ -9,7 +9,7 @@ from doubt.writer import Hole, rule
 # (docs/sharp-bits.md).
 STATES = {
     "grid", "line", "edged", "column", "partly_made", "places", "swept", "updated_in_a_loop", "grown", "patterned_rows",
-    "in_place",
+    "in_place", "mutable_rows", "ragged_records", "several_results",
 }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import py_compile
+import sys
 from importlib.util import cache_from_source
 from pathlib import Path
 from types import CodeType
@@ -86,3 +87,20 @@ def test_bytecode_that_is_cut_off(sources, tmp_path: Path) -> None:
     Loader.pack = Pack(str(tmp_path / "cache" / "pack"))
     code = Loader("cut", str(sources[3])).get_code("cut")
     assert code is not None and said(code) == 3
+
+
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_bytecode_lies_in_the_cache_if_python_must_not_write_it(
+    sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forbidden: bool
+) -> None:
+    """Otherwise Python has it beside the sources, and the pack has a copy."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", forbidden)
+    Loader.pack = pack = Pack(str(tmp_path / "cache" / "pack"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)  # as `keep` does
+    for path in sources:
+        assert pack.loader(path.stem, str(path)).get_code(path.stem)
+    beside = [Path(cache_from_source(str(path))).exists() for path in sources]
+    assert beside == [not forbidden] * MANY
+    assert len(list((tmp_path / "cache").rglob("*.pyc"))) == MANY * forbidden
+    pack.save()
+    assert [number(Pack(pack.path), source) for source in sources] == list(range(MANY))

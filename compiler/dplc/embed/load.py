@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import json
 import os
 import threading
 import weakref
@@ -197,11 +196,11 @@ def compiled(file: Path, more: str, device: bool, only: str) -> Built:
     name = cache_file.name(kind, os.fsencode(file.resolve()), more.encode())
     place = kept.place("objects", name)
     if (entry := cache_file.read(place)) is not None:
-        header = json.loads(entry[0])
+        header, code = entry
         if cache.unchanged(header["files"]):
             with suppress(OSError):
                 os.utime(place)
-            return Built(entry[1], header["description"], header["externs"])
+            return Built(code, header["description"], header["externs"])
     source = Source(source.name, source.text + more, source.path)
     built, sources = on_large_stack(lambda: compile_library(source, device, only))
     files = [[str(file.resolve()), cache.digest(file)], *cache.digests([s for s in sources if s.path != source.path])]

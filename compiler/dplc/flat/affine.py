@@ -61,10 +61,14 @@ class Affine:
             self.divided(bind.vars[0].name, bind.rhs)
 
     def divided(self, name: str, op: f.Op) -> None:
-        """Notes that n times the quotient by n is not greater than what is divided."""
+        """Notes that n times the quotient by n is not greater than what is divided; and the range of a quotient of what
+        is natural and has a constant as its greatest value, as that of an index."""
         match op.op, op.args:
             case "div", (a, f.Const(int(n), f.I64)) if 0 < n < MOST and all(map(self.is_small, total := self.sum(a))):
                 self.facts.append(combined(total, {name: 1}, -n))
+                least = self.least(combined({}, total, -1))
+                if set(least) == {ONE} and self.is_natural(total):
+                    self.counts[name] = {ONE: -least[ONE] // n + 1}
             case _:
                 pass
 

@@ -71,6 +71,11 @@ def integer(n: int) -> f.Const:
     return f.Const(n, f.I64)
 
 
+def number_zero(ty: f.Type) -> f.Const:
+    """The zero of a type of numbers, or false."""
+    return f.Const(0.0 if f.is_float(ty) else False if ty == f.BOOL else 0, ty)
+
+
 def pieces(value: Value) -> tuple[Value, ...]:
     """The parts of a tuple's value."""
     if not isinstance(value, Bundle):

@@ -14,14 +14,14 @@ shapes that are assumed of the items of tuples, and of what constructors hold.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 from dplc.flat.remembered import remembered
 from dplc.flat.types import rank_of
-from dplc.flat.walk import binders, blocks, every
+from dplc.flat.walk import BLOCKS, binders, blocks, every
 
 Known = Mapping[tuple[str, int], f.Const]  # (path, dimension) -> its length
 NOTHING: Known = {}
@@ -47,7 +47,6 @@ class Dims:
         self.results = results or {}
         self.varying: set[tuple[str, int]] = set()  # dimensions of states for which an assumption was dropped
         self.measured: dict[str, Dim | None] = {}  # what numbers are that were read as dimensions
-        self.sums: dict[str, f.Op] | None = None  # what whole numbers are made of, once a slice asks
         self.body = body
         self.steps: dict[str, tuple[f.Atom, ...]] = {}  # what the steps of a loop keep, by the array of that
         self.variables: dict[str, f.Var] = {}  # what pullbacks are of, by what is kept for them
@@ -102,9 +101,6 @@ class Dims:
 
     def length(self, first: f.Atom, end: f.Atom) -> Dim | None:
         """How many elements a slice has that ends at a constant distance from where it begins: `6 * g : 6 * g + 6`."""
-        if self.sums is None:
-            self.sums = {bind.vars[0].name: bind.rhs for bind in every(self.body)
-                         if isinstance(bind.rhs, f.Op) and [var.ty for var in bind.vars] == [f.I64]}  # fmt: skip
         terms = Counter[str]()
         self.add(terms, end, 1, DEEP)
         self.add(terms, first, -1, DEEP)
@@ -116,7 +112,7 @@ class Dims:
         if isinstance(atom, f.Const):
             terms[""] += factor * atom.value if isinstance(atom.value, int) else 0
             return
-        match self.sums.get(atom.name) if depth and self.sums else None:
+        match whole_numbers(self.body).get(atom.name) if depth else None:
             case f.Op("add", (a, b)):
                 self.add(terms, a, factor, depth - 1)
                 self.add(terms, b, factor, depth - 1)
@@ -299,23 +295,35 @@ def dims_of(body: f.Block) -> Dims:
 
 
 @remembered
+def whole_numbers(body: f.Block) -> dict[str, f.Op]:
+    """What whole numbers are made of."""
+    return {bind.vars[0].name: bind.rhs for bind in every(body)
+            if isinstance(bind.rhs, f.Op) and [var.ty for var in bind.vars] == [f.I64]}  # fmt: skip
+
+
+@remembered
 def telling(block: f.Block) -> list[f.Bind]:
     """The bindings of a block that tell of dimensions.  Most work on numbers; `Dims` sees a block again and again."""
     return [bind for bind in block.binds if tells(bind)]
 
 
 def tells(bind: f.Bind) -> bool:
+    for var in bind.vars:
+        if type(var.ty) is not f.Num and holds_arrays(var.ty):  # most are numbers
+            return True
     rhs = bind.rhs
-    if isinstance(rhs, f.Ad) or any(holds_arrays(var.ty) for var in bind.vars):
-        return True
     if isinstance(rhs, f.Op):
         return rhs.op == "dim"
+    if type(rhs) not in BLOCKS:
+        return isinstance(rhs, f.Ad)
     return any(holds_arrays(var.ty) for var in binders(rhs)) or any(map(telling, blocks(rhs)))
 
 
 def holds_arrays(ty: f.Type) -> bool:
     """True if a value is an array, or a tuple that holds one."""
-    return isinstance(ty, f.Arr) or (isinstance(ty, f.Tup) and any(map(holds_arrays, ty.items)))
+    if type(ty) is f.Tup:
+        return any(map(holds_arrays, ty.items))
+    return type(ty) is f.Arr
 
 
 def fails(arm: f.Block) -> bool:
@@ -357,13 +365,10 @@ def root(path: str) -> str:
     return path.partition("#")[0]
 
 
-def parts(name: str, ty: f.Type) -> Iterator[tuple[str, int]]:
+def parts(name: str, ty: f.Type) -> list[tuple[str, int]]:
     """The paths and ranks of the arrays that a value is, or that a tuple holds."""
-    match ty:
-        case f.Arr(_, rank):
-            yield name, rank
-        case f.Tup(items):
-            for i, item in enumerate(items):
-                yield from parts(path(name, i), item)
-        case _:
-            pass
+    if type(ty) is f.Arr:
+        return [(name, ty.rank)]
+    if type(ty) is not f.Tup:
+        return []
+    return [part for i, item in enumerate(ty.items) if type(item) is not f.Num for part in parts(path(name, i), item)]

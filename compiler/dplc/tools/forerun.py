@@ -27,7 +27,8 @@ from dpl.node import node, replace
 from dpl.source import NOWHERE, Source
 from dpl.syntax.load import Module
 
-from dplc.passes.entry.checkpoints import Resumer, Writer, changes_globals, given_name, value_of
+from dplc.passes.entry.checkpoints import Resumer, Writer, before_name, cotangent_name, given_name
+from dplc.passes.entry.spine import changes_globals, value_of
 from dplc.stack import on_large_stack
 
 if TYPE_CHECKING:
@@ -57,22 +58,23 @@ class Uneventful:
 
 
 def forerun(
-    program: c.Program, modules: Sequence[Module], args: Sequence[str], at: str
+    program: c.Program, modules: Sequence[Module], args: Sequence[str], at: str, stops_there: bool = False
 ) -> Resumed | Uneventful | None:
     """Run natively, quietly, to an incident: `error`, `nonfinite`, or the name of a function of the program.  Must be
-    called by the main thread, to which the system's signals go."""
+    called by the main thread, to which the system's signals go.  If what is resumed `stops_there`, its loops need not
+    go on with numbers that are not finite."""
     if changes_globals(program) or not (at in INCIDENTS or any(named(item, at) for item in program.items)):
         return None
     own = {module.source for module in modules}
     with folder_of_states() as folder:
-        writer = Writer(stopping(program, own, at), own, folder=folder)
+        writer = Writer(stopping(program, own, at), own, folder=folder, finite=at == "nonfinite")
         native = on_large_stack(lambda: compiled(writer.rewritten()))
         if native is None:
             return None
         if (failure := failure_of(native, args)) is None:
             return Uneventful() if is_repeatable(program) else None
         try:
-            return on_large_stack(lambda: resumed(program, own, writer, folder, failure))
+            return on_large_stack(lambda: resumed(program, own, writer, folder, failure, stops_there))
         except Unreadable:
             return None
 
@@ -164,7 +166,8 @@ def quiet() -> Generator[None]:
         os.close(nowhere)
 
 
-def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, failure: DplError) -> Resumed:
+def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, failure: DplError,
+            stops_there: bool) -> Resumed:  # fmt: skip
     datas = DataTypes(program.datas)
     given: dict[str, Value] = {}
     steps: dict[int, int] = {}
@@ -178,13 +181,44 @@ def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, 
         elif value_of(item) and is_readable(item.ty, datas):
             assert isinstance(item, c.Def)
             given[item.name] = read(file.read_text(encoding="utf-8"), item.ty, datas)
+    ends: dict[int, int] = {}
+    swept: dict[int, tuple[int, int] | None] = {}
     for number, spot in writer.spots.items():
-        file = folder / f"loop{number}"
-        if file.exists() and is_readable(spot.ty, datas):
-            steps[number], given[given_name(number)] = read(
-                file.read_text(encoding="utf-8"), t.Tup((t.I64, spot.ty)), datas
-            )
-    rest = Resumer(program, own, steps=steps, done=frozenset(done)).rewritten()
+        if not is_readable(spot.ty, datas):
+            continue
+        reached = t.Tup((t.I64, spot.ty))
+        found = written(folder / f"loop{number}", reached, datas)
+        after = written(folder / f"loop{number}after", t.I64, datas)
+        if found and after is not None and after > found[0]:
+            ends[number] = after
+        elif (last := written(folder / f"sweep{number}last", reached, datas)) is not None:
+            found, swept[number] = last, None
+            flow = t.Tup((spot.ty, spot.beside or t.UNIT))
+            if is_readable(flow, datas):
+                later = written(folder / f"sweep{number}", t.Tup((t.I64, spot.ty, flow)), datas)
+                before = written(folder / f"sweep{number}before", reached, datas)
+                if later and before:
+                    swept[number] = before[0], later[0]
+                    given |= {before_name(number): before[1], cotangent_name(number): later[2]}
+        if found:
+            steps[number], given[given_name(number)] = found
+    ends = ends if stops_there else {}
+    rest = Resumer(program, own, steps=steps, ends=ends, swept=swept, done=frozenset(done)).rewritten()
     nothing = c.Tuple(NOWHERE, t.UNIT, ())
-    names = [c.Def(given_name(n), (), writer.spots[n].ty, nothing) for n in steps]
+    names = [c.Def(name, (), ty, nothing) for name, ty in types_of_given(writer, given)]
     return Resumed(replace(rest, items=[*names, *rest.items]), given, failure)
+
+
+def written(file: Path, ty: t.Ty, datas: DataTypes) -> Value | None:
+    """What native code has written into a file, if it has."""
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    return read(text, ty, datas) if text else None
+
+
+def types_of_given(writer: Writer, given: Mapping[str, Value]) -> list[tuple[str, t.Ty]]:
+    """The names that the states of loops and their cotangents have, with their types."""
+    found: list[tuple[str, t.Ty]] = []
+    for number, spot in writer.spots.items():
+        flow = t.Tup((spot.ty, spot.beside or t.UNIT))
+        found += [(given_name(number), spot.ty), (before_name(number), spot.ty), (cotangent_name(number), flow)]
+    return [(name, ty) for name, ty in found if name in given]

@@ -26,7 +26,7 @@ HELPS = {
     "log": "guard the input of `log`, not its result:  log (max x 1e-12)",
     "div": "guard the divisor, not the quotient",
     "pow": "guard the base, not the power:  (max x 1e-12) ** p",
-    "exp": "subtract the largest exponent first, as `log_sum_exp` and `log_softmax` do",
+    "exp": "subtract the largest exponent first, as `logsumexp` and `log_softmax` do",
 }
 WRITTEN = {"div": "/", "pow": "**"}
 INSIDE = "`{}` is inside of what stands here, or of its derivative: guard what that is given"

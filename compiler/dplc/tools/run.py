@@ -219,7 +219,7 @@ def run_finite(native: Program, source: Source, args: list[str], context: Contex
         failure, lines = error, loaded.lines_written()
     program = on_large_stack(lambda: checked(source, context))
     own = {module.source for module in context.modules}
-    near = forerun(program, context.modules, args, "nonfinite")
+    near = forerun(program, context.modules, args, "nonfinite", stops_there=True)
 
     def explained() -> int:
         if isinstance(near, Resumed) and (found := explain(near.program, own, args, near.given)):

@@ -1,6 +1,6 @@
 """The syntax tree: it represents the text and adds nothing.  Every node has its span.
 
-A name is a string; a qualified name keeps its dots (`Nn.relu`).  Operators are names too (`+`, `<+>`).
+A name is a string; a qualified name keeps its dots (`Nn.dense`).  Operators are names too (`+`, `<+>`).
 `&&`, `||` are `Logic`; all other infix operators are `Binary` with the operator's name, looked up in scope.
 """
 

@@ -40,10 +40,10 @@ class System(Host):
             return "socket"
         return "terminal" if _ends(path) else "device"
 
-    def stamp(self, paths: Iterable[Path]) -> str:
+    def stamp(self, paths: Iterable[str]) -> str:
         digest = blake2b(digest_size=12)
         for path in paths:
-            status = path.stat()
+            status = os.stat(path)
             digest.update(f"{path}:{status.st_mtime_ns}:{status.st_size};".encode())
         return digest.hexdigest()
 

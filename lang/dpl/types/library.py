@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator, Mapping, MutableMapping
 from functools import cache
@@ -120,13 +121,19 @@ def entry() -> Path:
 @cache
 def version() -> str:
     """A hash that changes with the library, the grammar or the checker."""
-    return host.current.stamp(sources())
+    return host.current.stamp(paths())
 
 
 def sources() -> list[Path]:
     """The files that the checked library depends on."""
-    grammar = [path for path in resources.grammar().glob("*") if path.is_file()]
-    return [*standard_modules().values(), *grammar, *resources.checker()]
+    return list(map(Path, paths()))
+
+
+def paths() -> list[str]:
+    """Their paths, as text: each compilation asks for them, and to make a Path takes longer than to look up a file."""
+    folders = (resources.grammar(), resources.stdlib())
+    files = [entry.path for folder in folders for entry in os.scandir(folder) if entry.name.endswith((".lark", ".dp"))]
+    return [*sorted(files), *resources.checker()]
 
 
 def packed_library() -> bytes:

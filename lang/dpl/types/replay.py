@@ -26,7 +26,7 @@ from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import spine
 from dpl.types.rules.bindings import lambdas
 from dpl.types.rules.expressions import is_ragged
-from dpl.types.rules.misplaced import exchanged, kind_of, kinds_wanted
+from dpl.types.rules.misplaced import by_ranks, exchanged, in_order, kind_of, types_wanted
 from dpl.types.solve.meta import Type, prune
 from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
@@ -98,8 +98,10 @@ class Replay:
 
     @staticmethod
     def exchanged(entry: Value, name: str, known: list[Type], spans: list[Span], number: int) -> str:
-        given, wanted = [kind_of(t) for t in known[: len(spans)]], kinds_wanted(entry.scheme.ty)
-        return exchanged(name, given, wanted, [span.text for span in spans], number)
+        given, wanted, texts = known[: len(spans)], types_wanted(entry.scheme.ty), [span.text for span in spans]
+        kinds = [kind_of(t) for t in given], [kind_of(t) for t in wanted]
+        way = exchanged(name, *kinds, texts, number) or by_ranks(name, given, wanted, texts, number)
+        return way or in_order(name, *kinds, texts, number)
 
 
 @contextmanager

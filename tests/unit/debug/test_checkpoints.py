@@ -14,9 +14,11 @@ from dpl.debug.run import Ended, Run
 from dpl.eval.values.datatypes import DataTypes
 from dpl.eval.values.show import Shower
 from dpl.source import Source
+from dplc.passes.entry.checkpoints import Writer
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
 from dplc.tools.forerun import Resumed, Uneventful, forerun
+from dplc.tools.nonfinite import explain
 
 DATA = DataTypes({"list": LIST})
 TRAINING = """
@@ -121,3 +123,41 @@ def test_short_floats_are_looked_at(dpl, tmp_path: Path) -> None:
     file.write_text(program, encoding="utf-8")
     run = dpl("run", "--engine", "native", "-O0", "--nan", "trap", file)
     assert run.returncode == 1 and "error[R0601]: NaN from `sqrt`" in run.stderr
+
+
+STEPS = "let n = 400000\n"
+GRADIENTS = {  # where the operation is that makes the first number which is not finite
+    "function": ("let f (x : float) = loop v = x for i < n do (let r = sqrt v in r * r - 2.6e-6)\n"
+                 "do print (grad f 1.0)\n",
+                 "NaN from `sqrt`"),
+    "sweep": ("let f (w : float) = loop v = 0.5 for i < n do\n"
+              "  if i = 100000 then sqrt (v - v) + w * v else v + 1e-9 * w * v\ndo print (grad f 1.0)\n",
+              "infinity in the reverse sweep, from the derivative of `sqrt`"),
+    "outside": ("let f w = loop v = 0.5 for i < n do if i = 100000 then v + sqrt (w - w) else v + 1e-9 * w\n"
+                "do print (value_and_grad f 1.0)\n", "infinity in the reverse sweep, from the derivative of `sqrt`"),
+    "after": ("let f w = let (v, _) = loop (v, k) = (0.5, 0) for i < n do (v + 1e-9 * w * v, k + 1) in\n"
+              "  w + sqrt (v - v)\n"
+              "do print (grad (fun w -> f w) 1.0)\n", "infinity in the reverse sweep, from the derivative of `sqrt`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_a_gradient_is_native_until_the_incident(name: str) -> None:
+    """The interpreter is given the state of the last steps, and the cotangents of the sweep if it is inside."""
+    text, told = GRADIENTS[name]
+    program, modules = on_large_stack(lambda: program_of(STEPS + text))
+    found = forerun(program, modules, [], "nonfinite", stops_there=True)
+    assert isinstance(found, Resumed)
+    assert ("main.at.cotangent0" in found.given) == (name in ("sweep", "outside"))
+    error = on_large_stack(lambda: explain(found.program, {module.source for module in modules}, [], found.given))
+    assert error and error.diagnostics[0].title.startswith(told), error
+
+
+def test_a_gradient_that_prints_is_left_alone() -> None:
+    """Its function would print a second time."""
+    quiet = "let f w = loop v = 0.5 for i < 9 do v + 1e-9 * w\nlet slope = grad f 1.0\n"
+    for text, loops in ((quiet, 1), (quiet.replace("do v + 1e-9 * w", "do (print v; v + 1e-9 * w)"), 0)):
+        program, modules = on_large_stack(lambda text=text: program_of(text))
+        writer = Writer(program, {module.source for module in modules})
+        writer.rewritten()
+        assert len(writer.spots) == loops

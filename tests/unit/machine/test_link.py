@@ -248,3 +248,13 @@ def test_fields_of_instructions(kind: int) -> None:
             assert value == want(place, goal)
         field = ~(found[0] ^ found[1]) & 0xFFFFFFFF  # where both are the same
         assert field.bit_count() in (12, 14, 19, 21, 26)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_local_symbols_are_not_read(arch: str) -> None:
+    """They come first; of thousands in the runtime library, most programs need none."""
+    found = elf.read(compiled(MAIN, arch))
+    assert all(symbol.binding == elf.LOCAL for symbol in list(found.symbols)[: found.symbols.local])
+    found.symbols.known.clear()
+    assert {symbol.name for symbol in found.symbols.global_ones()} > {"dpl_entry", "twice", "far", "near"}
+    assert all(symbol.binding != elf.LOCAL for symbol in found.symbols.known.values())

@@ -14,6 +14,16 @@ let finds what tolerance (report : 'p report) (place : 'p) =
   near what tolerance report.params place; ends what report Converged
 """
 
+# From a start that is not near, a whole first step leads into a far basin, of negative rates.
+FOXES = """
+let solve p = Ode.states { Ode.usual with relative = 1e-6; strict = false }
+  (fun _ (y : float[2]) -> [p[0] * y[0] - p[1] * y[0] * y[1], p[2] * y[0] * y[1] - p[3] * y[1]])
+  0.0 [for i < 20 -> 0.75 * float (i + 1)] [5.0, 3.0]
+let seen = solve [1.0, 0.4, 0.1, 0.6]
+do finds "levenberg_marquardt: foxes" 1e-4 (levenberg_marquardt { usual with tolerance = 1e-5 }
+  (fun p -> flatten (solve p - seen)) [0.8, 0.3, 0.15, 0.5]) [1.0, 0.4, 0.1, 0.6]
+"""
+
 MINIMA = """
 let valley (x : float[2]) = (1.0 - x[0]) ** 2 + 100.0 * (x[1] - x[0] ** 2) ** 2
 let beale (x : float[2]) =
@@ -97,6 +107,12 @@ def test_unflatten_wants_as_many_numbers(dpl) -> None:
     run = dpl("run", "-", stdin="do print (Tree.unflatten (1.0, 2.0) [1.0])\n")
     assert run.returncode == 1
     assert "Tree.unflatten: 1 numbers for 2 places" in run.stderr
+
+
+def test_rates_of_an_equation(dpl) -> None:
+    """The interpreter would take half a minute."""
+    run = dpl("run", "-", stdin=HEAD + FOXES)
+    assert (run.stdout, run.stderr) == ("", "")
 
 
 @pytest.mark.parametrize("engine", ["interp", "native"])

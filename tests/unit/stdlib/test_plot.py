@@ -371,6 +371,12 @@ def test_categories_and_scales(drawing) -> None:
     assert len(scaled.findall(f"{SVG}rect")) == len(plain.findall(f"{SVG}rect")) + 64
 
 
+def test_an_axis_has_several_numbers(drawing) -> None:
+    root = drawing("Plot.size 300 200 (Plot.line [0.0, 1.0] [0.0, 4.0])", "interp")
+    written = {text.text for text in root.iter(SVG + "text")}
+    assert {"0", "2", "4"} <= written  # steps of five leave the 0 alone
+
+
 def test_labels_have_room_for_the_letters_of_png(drawing) -> None:
     names = '["a name that is much too long"; "short"]'
     root = drawing(f"Plot.size 400 300 (Plot.categories {names} (Plot.line [1.0, 2.0] [1e6, 1e6 + 0.01]))", "interp")
@@ -396,6 +402,10 @@ def test_panels_and_dark_pictures(drawing, pixels) -> None:
     panels = "Plot.grid 2 (List.repeat 3 (Plot.size 200 100 (Plot.scatter [1.0] [1.0])))"
     svg = drawing(panels, "interp")
     assert (svg.get("width"), svg.get("height"), len(svg.findall(f"{SVG}circle"))) == ("400", "200", 3)
+    titled = drawing(f'{panels} |> Plot.title "All" |> Plot.labels "x" "y"', "interp")
+    assert (titled.get("width"), titled.get("height")) == ("400", "278")
+    places = {text.text: float(text.get("y") or 0) for text in titled.iter(SVG + "text")}
+    assert (places["All"], places["y"], places["x"]) == (21, 44, 270)
     assert drawing(f"Plot.dark ({panels})", "interp").find(f"{SVG}rect").get("fill") == "#181a1b"
     night = pixels("Plot.dark (Plot.size 200 100 (Plot.band [0.0, 1.0] [0.0, 0.0] [1.0, 1.0]))", "interp")
     assert night[0][0] == (24, 26, 27) and night[50][130] == (34, 62, 84)

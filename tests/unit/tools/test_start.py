@@ -14,7 +14,7 @@ from dplc.machine.run.cache import _place
 
 HEAVY = (
     "llvmlite", "numpy", "lark", "click", "pickle", "typing", "dataclasses", "pathlib", "inspect", "hashlib",
-    "tempfile", "subprocess", "dpl.diagnostics", "dpl.source", "dpl.syntax", "dpl.types", "dplc.pipeline",
+    "json", "re", "tempfile", "subprocess", "dpl.diagnostics", "dpl.source", "dpl.syntax", "dpl.types", "dplc.pipeline",
     "dplc.commands", "dplc.machine.llvm.target", "dplc.machine.object.link",
 )  # fmt: skip
 WITHOUT = """

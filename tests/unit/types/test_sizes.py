@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from checking import check, rejected, types
 from dpl.core import term
+from dpl.core import ty as t
 from dpl.core.walk import subterms
+from dpl.source import Source, Span
+from dpl.types.state.checks import unlike
 
 
 @pytest.mark.parametrize(
@@ -170,3 +173,10 @@ def test_an_equation_without_a_whole_solution() -> None:
 )
 def test_exact_sizes(program: str, shown: str) -> None:
     assert types(program, "it") == [shown]
+
+
+def test_two_parameters_of_one_name_are_told_apart() -> None:
+    source = Source("main", "fun b -> fun b -> b")
+    ty = t.Arr(t.F64, t.Size(2))
+    first, second = (term.Var(Span(source, at, at + 1), ty, f"b.{i}") for i, at in enumerate((4, 13)))
+    assert unlike(second, 0, first) == "`b`'s size is not that of the other `b`"

@@ -7,7 +7,7 @@ The branches keep a tuple whose slots they share, for each part of the tuples th
 not fill holds zero or null.
 
 A loop that goes along a list keeps the numbers that it reads, and which branch ran, in place of the rest of the list:
-an array of numbers is filled and freed at once, where data are counted one by one.
+an array of numbers is filled and freed at once, where data are counted one by one.  So does a recursive function.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Branch:
     kept: list[list[f.Var]] = field(default_factory=list)  # the variables that each branch keeps
     slots: list[f.Var] = field(default_factory=list)  # results of the forward code, beside those of the binding
     places: list[list[int]] = field(default_factory=list)  # the slots that each branch fills
-    told: int | None = None  # the slot that tells whether the second branch ran, where the scrutinee is not kept
+    told: int | None = None  # the slot that tells which branch ran, where the scrutinee is not kept
     done: f.Bind | None = None  # the forward code: every branch around asks for it
 
     def __post_init__(self) -> None:
@@ -135,16 +135,17 @@ class Branch:
         if fits(self.tape, self.bind, scope):
             self.reverse.records = made = BranchRecords.of(self.tape, self.bind, self.tapes, blocks)
             return made.backward
-        parts = self.by_parts(blocks)
-        chosen = parts or [
+        chosen = [
             self.reverse.choose(block, tape, {p.name for p in tape.params})
             for block, tape in zip(blocks, self.tapes, strict=True)
         ]
+        parts = self.by_parts(blocks, [kept for kept, _ in chosen])
+        chosen = parts or chosen
         self.kept = [kept for kept, _ in chosen]
         self.places = [self.place(kept) for kept in self.kept]
-        if parts and len(blocks) == 2:
+        if parts and len(blocks) > 1:
             self.told = len(self.slots)
-            self.slot(f.BOOL)
+            self.slot(f.BOOL if len(blocks) == 2 else f.I64)
         self.done = None
         done = []
         for block, (kept, again), at in zip(blocks, chosen, self.places, strict=True):
@@ -153,22 +154,28 @@ class Branch:
             done.append(there.block(f.Block((*b.binds, *again, *block.binds), block.results)))
         if not parts:
             return with_branches(self.bind.rhs, done)
-        if self.told is None:
-            return f.Switch(int_(0), (f.Case(0, None, done[0]),), None)
-        return f.If(self.slots[self.told], done[1], done[0])
+        if len(done) == 2 and self.told is not None:
+            return f.If(self.slots[self.told], done[1], done[0])
+        told = int_(0) if self.told is None else self.slots[self.told]
+        return f.Switch(told, tuple([f.Case(k, None, block) for k, block in enumerate(done)]), None)
 
-    def by_parts(self, blocks: Sequence[f.Block]) -> list[tuple[list[f.Var], list[f.Bind]]] | None:
-        """What the branches keep of a state of a loop that they open: a few numbers, if they need no more of it."""
+    def by_parts(
+        self, blocks: Sequence[f.Block], beside: Sequence[Sequence[f.Var]]
+    ) -> list[tuple[list[f.Var], list[f.Bind]]] | None:
+        """What the branches keep in place of data, if that is few numbers more than what they keep `beside` it.  The
+        data is a state of a loop that they open, or what a call of a recursive function does: they would keep it for
+        each step, or call."""
         rhs = self.bind.rhs
-        if not isinstance(rhs, f.Switch) or not isinstance(rhs.scrutinee, f.Var) or len(blocks) > 2:
+        if not isinstance(rhs, f.Switch) or not isinstance(rhs.scrutinee, f.Var):
             return None
         home = self.reverse.home.get(rhs.scrutinee.name)
-        if home is None or home.runs is not Runs.STEPS or rhs.scrutinee not in home.params:
+        if home is None or not isinstance(rhs.scrutinee.ty, f.Data):
+            return None
+        if home.runs is not Runs.STEPS and not self.reverse.d.boxed(self.reverse.box):
             return None
         chosen = [self.reverse.choice(block, tape) for block, tape in zip(blocks, self.tapes, strict=True)]
-        kept = [var for vars_, _ in chosen for var in vars_]
-        few = len(kept) <= FEW and all(isinstance(var.ty, f.Num) for var in kept)
-        return chosen if few else None
+        more = [var for (vars_, _), there in zip(chosen, beside, strict=True) for var in vars_ if var not in there]
+        return chosen if len(more) <= FEW and all(isinstance(var.ty, f.Num) for var in more) else None
 
     def place(self, kept: Sequence[f.Var]) -> list[int]:
         """The slots, of the right types, for the parts of the variables that a branch keeps."""
@@ -196,7 +203,7 @@ class Branch:
         parts = [part for var in self.kept[i] for part in split(b, var)]
         at: dict[int, f.Atom] = dict(zip(self.places[i], parts, strict=True))
         if self.told is not None:
-            at[self.told] = f.Const(i == 1, f.BOOL)
+            at[self.told] = f.Const(i == 1, f.BOOL) if len(self.tapes) == 2 else int_(i)
         items = [at[k] if k in at else dummy(b, slot.ty) for k, slot in enumerate(self.slots)]
         return f.Block((*binds, *b.binds), (*tape.block.results, *items))
 

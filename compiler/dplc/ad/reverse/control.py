@@ -20,6 +20,7 @@ from dplc.ad.derivatives import Reversed, Seeds
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
 from dplc.ad.reverse.filled import fill_over
+from dplc.ad.reverse.height import lowered
 from dplc.ad.reverse.jacobian import products
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.tangents.symbolic_zeros import (
@@ -263,6 +264,7 @@ class Loop:
         own = len(inits)
         inits += inner.inits()
         loop = f.For(back, count, (*states, *marked.values(), *inner.states()), tuple(inits), body)
+        loop = lowered(loop, states, self.reverse.d.supply)
         outs = [scope.b.fresh("c", i.ty) for i in inits]
         scope.b.binds.append(self.undone(f.Bind(tuple(outs), loop)))
         inner.close(outs[own:], count)

@@ -5,7 +5,7 @@ The names and numbers are those of the System V ABI, of its supplements for x86-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from struct import Struct
 
@@ -45,26 +45,34 @@ class Symbol:
 
 
 class Symbols:
-    """The symbols of an object, by number.  Each is read when one asks for it: linking needs few of those of the
-    runtime library, whose names took longer to read than most programs to link."""
+    """The symbols of an object, by number; the `local` ones come first.  Each is read when one asks for it: linking
+    needs few of those of the runtime library, whose names took longer to read than most programs to link."""
 
-    def __init__(self, rows: Iterable[tuple[int, int, int, int, int, int]] = (), names: bytes = b"") -> None:
-        self.rows = list(rows)
+    def __init__(self, table: bytes = b"", names: bytes = b"", local: int = 0) -> None:
+        self.table = table
         self.names = names
+        self.local = local
         self.known: dict[int, Symbol] = {}
 
+    def __len__(self) -> int:
+        return len(self.table) // SYMBOL.size
+
     def __iter__(self) -> Iterator[Symbol]:
-        return (self[number] for number in range(len(self.rows)))
+        return (self[number] for number in range(len(self)))
 
     def __getitem__(self, number: int) -> Symbol:
         if (known := self.known.get(number)) is None:
-            name, info, _, section, value, length = self.rows[number]
+            name, info, _, section, value, length = self.row(number)
             known = self.known[number] = Symbol(text(self.names, name), section, value, length, info >> 4)
         return known
 
+    def row(self, number: int) -> tuple[int, int, int, int, int, int]:
+        """A symbol as it is in the table."""
+        return SYMBOL.unpack_from(self.table, number * SYMBOL.size)
+
     def global_ones(self) -> Iterator[Symbol]:
         """Those that are not local."""
-        return (self[number] for number, row in enumerate(self.rows) if row[1] >> 4 != LOCAL)
+        return (self[number] for number in range(self.local, len(self)))
 
 
 @node
@@ -107,13 +115,14 @@ class Object:
         runtime library, of which most are: they are found once."""
         if (known := self.known.get(number)) is None:
             known = self.known[number] = Parted({}, [])
-            for row in self.relocations(number):
-                symbol = self.symbols[row.symbol]
-                if row.kind == distance and symbol.binding == LOCAL and symbol.section != UNDEFINED:
-                    places = known.near.setdefault(symbol.section, [])
-                    places.append((row.offset, symbol.value + row.addend - row.offset))
-                else:
-                    known.others.append(row)
+            symbols = self.symbols
+            for offset, kind, symbol, addend in RELOCATION.iter_unpack(self.tables.get(number, b"")):
+                if kind == distance and symbol < symbols.local:
+                    _, _, _, section, value, _ = symbols.row(symbol)
+                    if section != UNDEFINED:
+                        known.near.setdefault(section, []).append((offset, value + addend - offset))
+                        continue
+                known.others.append(Relocation(offset, kind, symbol, addend))
         return known
 
     def section(self, name: str) -> int:
@@ -151,7 +160,7 @@ def read(code: bytes) -> Object:
     symbols, tables = Symbols(), {}
     for i, (_, kind, _, _, _, _, link, of, _, _) in enumerate(rows):
         if kind == SYMBOLS:
-            symbols = Symbols(SYMBOL.iter_unpack(data[i]), data[link])
+            symbols = Symbols(data[i], data[link], of)  # LLVM puts the local ones first, as the ABI asks for
         elif kind == RELOCATIONS:
             tables[of] = data[i]
     defined = {s.name: s for s in symbols.global_ones() if s.section != UNDEFINED}

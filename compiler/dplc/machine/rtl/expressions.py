@@ -47,6 +47,7 @@ BUILTINS = {
     "copy": (("ptr", "ptr", "int"), "", "call void @llvm.memcpy.p0.p0.i64(ptr {}, ptr {}, i64 {}, i1 false)"),
     "move": (("ptr", "ptr", "int"), "", "call void @llvm.memmove.p0.p0.i64(ptr {}, ptr {}, i64 {}, i1 false)"),
     "fill": (("ptr", "int", "int"), "", ""),
+    "prefetch": (("ptr",), "", "call void @llvm.prefetch.p0(ptr {}, i32 1, i32 3, i32 1)"),  # for writing
     "swap": (("ptr", "int"), "int", "atomicrmw xchg ptr {}, i64 {} seq_cst"),
     "seen": (("ptr",), "int", "load atomic i64, ptr {} acquire, align 8"),
     "publish": (("ptr", "int"), "", "store atomic i64 {1}, ptr {0} release, align 8"),

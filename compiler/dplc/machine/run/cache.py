@@ -11,7 +11,6 @@ This module imports little: a program from the cache should start quickly.
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 from contextlib import suppress
 
@@ -40,12 +39,12 @@ def find(path: str | Path) -> Program | None:
     place = _place(path, text)
     if (entry := cache_file.read(place)) is None:
         return None
-    header = json.loads(entry[0])
+    header, parts = entry
     if not unchanged(header["files"]):
         return None
     with suppress(OSError):  # a read-only cache is used all the same
         os.utime(place)
-    return unpacked(header, entry[1])
+    return unpacked(header, parts)
 
 
 def unchanged(files: Sequence[Sequence[str]]) -> bool:

@@ -4,7 +4,6 @@ cache (`tiers.py`)."""
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ def optimise(place: str, names: Sequence[str]) -> None:
     if entry is None or program is None or not set(names) - set(program.hot):
         return
     header, parts = packed(better(program, names))
-    cache_file.write(Path(place), {"files": json.loads(entry[0])["files"], **header}, parts)
+    cache_file.write(Path(place), {"files": entry[0]["files"], **header}, parts)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ loaded once, so all units share one heap.  A unit can be interrupted: its functi
 from __future__ import annotations
 
 import ctypes
-import json
 from collections.abc import Callable, Mapping
 from ctypes import c_int64
 
@@ -76,9 +75,9 @@ class SessionUnits:
         """Compiles a unit that is always the same, and keeps it in the cache."""
         path = kept.place("objects", cache_file.name(b"session unit", name.encode()))
         if entry := cache_file.read(path):
-            header = json.loads(entry[0])
+            header, code = entry
             sites = header["sites"]
-            return SessionUnit(Compiled(entry[1], sites), Sites.from_json(sites), header["cells"])
+            return SessionUnit(Compiled(code, sites), Sites.from_json(sites), header["cells"])
         made = self.compile(program())
         cache_file.write(path, {"sites": made.compiled.sites, "cells": made.cells}, made.compiled.code)
         return made

@@ -15,6 +15,7 @@ This module imports little: a program from the cache should start quickly.
 from __future__ import annotations
 
 import ctypes
+import marshal
 import os
 import time
 from contextlib import ExitStack, suppress
@@ -130,24 +131,18 @@ class Upgrade:
 
 def earlier(place: str | None) -> dict[str, float]:
     """The seconds that functions took in earlier runs."""
-    import json
-
     data = entries.read(place + TIMES) if place else None
-    return json.loads(data) if data else {}
+    return marshal.loads(data) if data else {}
 
 
 def keep(place: str, seconds: dict[str, float]) -> None:
-    import json
-
     with suppress(OSError):  # a read-only cache
-        entries.write(place + TIMES, json.dumps(seconds).encode())
+        entries.write(place + TIMES, marshal.dumps(seconds, cache_file.FORMAT))
 
 
 def read(place: str) -> Program | None:
-    import json
-
     entry = cache_file.read(place)
-    return unpacked(json.loads(entry[0]), entry[1]) if entry else None
+    return unpacked(*entry) if entry else None
 
 
 def write(place: str, program: Program) -> None:

@@ -8,7 +8,6 @@ Functions that are generated for a type, such as kernels, are part of the progra
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 
@@ -46,7 +45,7 @@ def mentioned(text: str) -> str:
 @cache
 def shared() -> Shared:
     header, code = _kept()
-    return Shared(json.loads(header), code)
+    return Shared(header, code)
 
 
 def code() -> bytes:
@@ -55,10 +54,10 @@ def code() -> bytes:
 
 
 @cache
-def _kept() -> tuple[bytes, bytes]:
+def _kept() -> tuple[dict[str, str], bytes]:
     path = entry()
 
-    def make() -> tuple[bytes, bytes]:
+    def make() -> tuple[dict[str, str], bytes]:
         data = as_shipped() or packed()
         kept.write(path, data)
         return cache_file.parts(data)

@@ -14,8 +14,9 @@ operands:
     y' = acc_add y z
 
 An element that is set to zero and then added to is written directly (`overwrite`), or stays if it is what it was
-(`idle_updates`).  What a loop adds to one place is added once, after the loop (`fixed_places`), and outer products of
-loops and recursions some at a time (`delayed_updates`).
+(`idle_updates`).  What a loop adds to one place is added once, after the loop (`fixed_places`), what it adds at
+quotients of its index once for each of these (`quotient_places`), and outer products of loops and recursions some at a
+time (`delayed_updates`).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from dplc.passes.accumulate.delayed_updates import loop_updated_late, recursion_
 from dplc.passes.accumulate.fixed_places import added_once, numbers_of
 from dplc.passes.accumulate.idle_updates import without_idle_updates
 from dplc.passes.accumulate.overwrite import written_over
+from dplc.passes.accumulate.quotient_places import parted
 from dplc.passes.simplify.fold import is_null
 
 NEAR = 8  # bindings behind which a branch is moved
@@ -59,8 +61,9 @@ def _function(fn: f.Fn, supply: Callable[[], f.Supply], late: bool) -> f.Block:
             return body
         binds: list[f.Bind] = []
         for bind in _block(body.binds, uses, block):
-            for one in added_once(bind, supply, numbers) if isinstance(bind.rhs, f.For) else [bind]:
-                binds += loop_updated_late(one, supply) if late and isinstance(one.rhs, f.For) else [one]
+            for part in parted(bind, supply) if isinstance(bind.rhs, f.For) else [bind]:
+                for one in added_once(part, supply, numbers) if isinstance(part.rhs, f.For) else [part]:
+                    binds += loop_updated_late(one, supply) if late and isinstance(one.rhs, f.For) else [one]
         return with_binds(body, binds)
 
     return without_idle_updates(block(fn.body)) if kinds(fn.body) & (ADDITIONS | UPDATES) else fn.body

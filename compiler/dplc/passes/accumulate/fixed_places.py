@@ -7,24 +7,24 @@
 
 Reverse mode adds to `i` like this where the body reads an element that does not depend on `j`.  The additions may be in
 branches, but not in one for a single step, as at the edge of a grid: they are few already, and `stencils.py` takes them
-out of the loop.  Where the array may be null and the loop may have no steps, nothing is changed: it would make the
-array.  Where no step may add, the place may not be there, so it is asked for.
+out of the loop.  Where no step may add, the place may not be there, so it is asked for; and an array that may be null
+stays null, so it is asked whether there are steps, or how many of them add.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeGuard
 
 from dpl.node import field, node, record
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
-from dplc.flat.build import Builder, all_hold, block_of, integer
+from dplc.flat.build import Builder, all_hold, block_of, integer, number_zero
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.table import OPS
-from dplc.flat.types import rank_of
+from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import (
     blocks,
     bound_inside,
@@ -54,15 +54,13 @@ def added_once(bind: f.Bind, supply: Callable[[], f.Supply], numbers: Callable[[
     if not any(isinstance(other.rhs, f.Op) and fixed(other.rhs) for other in every(loop.body)):
         return [bind]
     after: list[f.Bind] = []
-    some = has_steps(loop)
     for k in reversed(range(len(loop.state))):
         loop = bind.rhs
         assert isinstance(loop, f.For)
         null = isinstance(loop.inits[k], f.Const)
-        if some or not null:
-            chain = _Chain(fixed, supply(), not null, edges).follow(loop.body, loop.state[k], k, loop.state[k])
-            if chain is not None and chain.values:
-                bind = _without(bind, k, chain, after, numbers)
+        chain = Chain(fixed, supply(), edges, counts=null).follow(loop.body, loop.state[k], k, loop.state[k])
+        if chain is not None and chain.values:
+            bind = _without(bind, k, chain, after, numbers)
     return [bind, *after]
 
 
@@ -83,9 +81,8 @@ def conditions_of_a_step(loop: f.For) -> frozenset[tuple[str, bool]]:
 
 @node
 class _Sum:
-    """What is added to one place in a step; the sum before it, after it, and after the loop."""
+    """A sum of what steps add to one place: the `value` in a step; the sum before it, after it, and after the loop."""
 
-    place: Place
     value: f.Atom
     before: f.Var
     after: f.Var
@@ -111,65 +108,93 @@ def is_there(place: Place, numbers: Affine) -> bool:
     return numbers.is_place(at[: len(at) // 2], at[len(at) // 2 :])
 
 
-def _without(bind: f.Bind, k: int, chain: _Chain, after: list[f.Bind], numbers: Callable[[], Affine]) -> f.Bind:
+def _without(bind: f.Bind, k: int, chain: Chain, after: list[f.Bind], numbers: Callable[[], Affine]) -> f.Bind:
     """The loop without the additions of a chain to fixed places of state variable `k`; they go to `after`."""
     loop = bind.rhs
     assert isinstance(loop, f.For)
     supply, width, state = chain.supply, len(loop.state), loop.state[k]
-    sums = [
-        _Sum(place, value, *(f.Var(supply.fresh("s"), value.ty) for _ in range(3)))
-        for place, value in chain.values.items()
-    ]
+    sums = [_sum(supply, value) for value in chain.values.values()]
+    asks = isinstance(loop.inits[k], f.Const) and not (chain.sure and has_steps(loop))
+    counted = [_sum(supply, chain.times)] if asks and chain.times and not chain.sure else []
     keep = [i for i in range(width) if i != k or chain.last != state]  # an accumulator that is left alone goes
     last = f.Var(supply.fresh("c"), state.ty) if k in keep else loop.inits[k]
-    adds = [f.Bind((s.after,), f.Op("acc_add", (s.before, s.value))) for s in sums]
+    added = [*sums, *counted]
+    adds = [f.Bind((s.after,), f.Op("acc_add", (s.before, s.value))) for s in added]
     results = [chain.last if i == k else loop.body.results[i] for i in keep]
     made = f.For(
         loop.index,
         loop.count,
-        (*(loop.state[i] for i in keep), *(s.before for s in sums)),
-        (*(loop.inits[i] for i in keep), *(f.Const(0.0, s.before.ty) for s in sums)),
-        f.Block((*chain.binds, *adds), (*results, *(s.after for s in sums), *loop.body.results[width:])),
+        (*(loop.state[i] for i in keep), *(s.before for s in added)),
+        (*(loop.inits[i] for i in keep), *(f.Const(0.0, s.before.ty) for s in added)),
+        f.Block((*chain.binds, *adds), (*results, *(s.after for s in added), *loop.body.results[width:])),
         loop.collect,
     )
     outs = [last if i == k and isinstance(last, f.Var) else bind.vars[i] for i in keep]
-    for s in sums:
-        var = bind.vars[k] if s is sums[-1] else f.Var(supply.fresh("c"), state.ty)
-        there = (has_steps(loop) and s.place in chain.sure) or is_there(s.place, numbers())
-        after += _addition(var, last, s, supply, there)
-        last = var
-    return f.Bind((*outs, *(s.total for s in sums), *bind.vars[width:]), made)
+    sure = chain.sure if asks or has_steps(loop) else set[Place]()
+    sure = set(chain.values) if asks and len(sums) == 1 else sure  # it is there if something was added to it
+    end, times = bind.vars[k], counted[0].total if counted else loop.count
+    adds = _additions(end, last, chain.values, sums, supply, lambda place: place in sure or is_there(place, numbers()))
+    after += _if_any(end, last, times, adds, supply) if asks else adds
+    return f.Bind((*outs, *(s.total for s in added), *bind.vars[width:]), made)
 
 
-def _addition(var: f.Var, acc: f.Atom, one: _Sum, supply: f.Supply, there: bool) -> list[f.Bind]:
+def _sum(supply: f.Supply, value: f.Atom) -> _Sum:
+    return _Sum(value, *[f.Var(supply.fresh("s"), value.ty) for _ in range(3)])
+
+
+def _additions(
+    end: f.Var, acc: f.Atom, places: Iterable[Place], sums: list[_Sum], supply: f.Supply, there: Callable[[Place], bool]
+) -> list[f.Bind]:
+    """Adds sums to an accumulator, which is `end` after them."""
+    binds: list[f.Bind] = []
+    for place, one in zip(places, sums, strict=True):
+        var = end if one is sums[-1] else f.Var(supply.fresh("c"), end.ty)
+        binds += _addition(var, acc, place, one.total, supply, there(place))
+        acc = var
+    return binds
+
+
+def _if_any(end: f.Var, acc: f.Atom, times: f.Atom, adds: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
+    """The additions that end with an accumulator, if there are some, as `times` tells; else it stays as it was."""
+    b, made = Builder(supply), f.Var(supply.fresh("c"), end.ty)
+    some = b.op("gt", (times, number_zero(times.ty)))
+    last = f.Bind((made,), adds[-1].rhs)
+    b.binds.append(f.Bind((end,), f.If(some, block_of([*adds[:-1], last], (made,)), f.Block((), (acc,)))))
+    return list(block_of(b.binds, ()).binds)
+
+
+def _addition(var: f.Var, acc: f.Atom, place: Place, total: f.Var, supply: f.Supply, there: bool) -> list[f.Bind]:
     """Adds a sum to an accumulator, if its place is there."""
-    args, attrs = one.place
+    args, attrs = place
+    addition = f.Op("acc_index", (acc, total, *args), attrs)
     if there:
-        return [f.Bind((var,), f.Op("acc_index", (acc, one.total, *args), attrs))]
+        return [f.Bind((var,), addition)]
     b, half = Builder(supply), len(args) // 2
     tests = [b.op(name, pair) for length, at in zip(args[:half], args[half:], strict=True)
              for name, pair in (("ge", (at, integer(0))), ("lt", (at, length)))]  # fmt: skip
     with b.inside() as binds:
-        added = b.one(f.Op("acc_index", (acc, one.total, *args), attrs), var.ty, "c")
+        added = b.one(addition, var.ty, "c")
     b.binds.append(f.Bind((var,), f.If(all_hold(b, tests), block_of(binds, (added,)), f.Block((), (acc,)))))
     return list(block_of(b.binds, ()).binds)
 
 
 @record
-class _Chain:
+class Chain:
     """The variables that hold an accumulator one after the other, in a block.  `values` are what is added to each fixed
     place.  `binds` is the block without these additions, and `last` its accumulator at the end."""
 
     fixed: Fixed
     supply: f.Supply
-    branches: bool  # additions may leave branches
     edges: frozenset[tuple[str, bool]] = frozenset()  # conditions of a single step
+    branches: bool = True  # additions may leave branches
+    counts: bool = False  # `times` tells how many additions there are: a float, for whose sums steps have no order
+    times: f.Atom | None = None
     values: dict[Place, f.Atom] = field(default_factory=dict)
     sure: set[Place] = field(default_factory=set)  # places to which every step adds
     binds: list[f.Bind] = field(default_factory=list)
     last: f.Atom = field(default_factory=lambda: f.Const(None, f.UNIT))
 
-    def follow(self, block: f.Block, now: f.Var, at: int, last: f.Atom) -> _Chain | None:
+    def follow(self, block: f.Block, now: f.Var, at: int, last: f.Atom) -> Chain | None:
         """Follows the accumulator `now`, which is `last` without the additions, to the result number `at`.  Returns
         None if it is used in other ways."""
         uses = Counter(mentions(block))
@@ -191,6 +216,7 @@ class _Chain:
             case f.Op(op, (first, value, *args), attrs, span) if OPS[op].accumulates and first == now != value:
                 if self.fixed(bind.rhs):
                     self.add((tuple(args), attrs), value)
+                    self.count(f.Const(1.0, elem_of(now.ty)))
                     self.sure.add((tuple(args), attrs))
                 else:
                     self.binds.append(f.Bind(bind.vars, f.Op(op, (self.last, value, *args), attrs, span)))
@@ -205,7 +231,7 @@ class _Chain:
 
     def loop(self, bind: f.Bind, loop: f.For, k: int) -> f.Var | None:
         """An inner loop that only adds to the accumulator.  Its additions stay where they are."""
-        if _Chain(_never, self.supply, True).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
+        if Chain(never, self.supply).follow(loop.body, loop.state[k], k, loop.state[k]) is None:
             return None
         inits = (*loop.inits[:k], self.last, *loop.inits[k + 1 :])
         same = f.For(loop.index, loop.count, loop.state, inits, loop.body, loop.collect)
@@ -214,48 +240,58 @@ class _Chain:
         return bind.vars[k]
 
     def add(self, place: Place, value: f.Atom) -> None:
-        if place in self.values:
-            total = f.Var(self.supply.fresh("s"), value.ty)
-            self.binds.append(f.Bind((total,), f.Op("acc_add", (self.values[place], value))))
-            value = total
-        self.values[place] = value
+        self.values[place] = self.sum(self.values[place], value) if place in self.values else value
+
+    def count(self, more: f.Atom) -> None:
+        if self.counts:
+            self.times = self.sum(self.times, more) if self.times else more
+
+    def sum(self, one: f.Atom, other: f.Atom) -> f.Var:
+        total = f.Var(self.supply.fresh("s"), one.ty)
+        self.binds.append(f.Bind((total,), f.Op("acc_add", (one, other))))
+        return total
 
     def branch(self, bind: f.Bind, now: f.Var) -> f.Var | None:
         """A branch whose arms return the accumulator, with or without additions."""
         arms = blocks(bind.rhs)
         fixed = [self.fixed] * len(arms)
         if isinstance(bind.rhs, f.If) and isinstance(cond := bind.rhs.cond, f.Var):
-            fixed = [_never if (cond.name, truth) in self.edges else self.fixed for truth in (True, False)]
+            fixed = [never if (cond.name, truth) in self.edges else self.fixed for truth in (True, False)]
         for at, var in enumerate(bind.vars):
             if var.ty == now.ty:
-                inner = [_Chain(one, self.supply, True, self.edges).follow(arm, now, at, self.last)
+                inner = [Chain(one, self.supply, self.edges, counts=self.counts).follow(arm, now, at, self.last)
                          for one, arm in zip(fixed, arms, strict=True)]  # fmt: skip
                 if all(map(_there, inner)):
                     return self.joined(bind, at, list(filter(_there, inner)))
         return None
 
-    def joined(self, bind: f.Bind, at: int, chains: list[_Chain]) -> f.Var:
+    def joined(self, bind: f.Bind, at: int, chains: list[Chain]) -> f.Var:
         places = {place: value.ty for chain in chains for place, value in chain.values.items()}
         alone = all(chain.last == self.last for chain in chains)  # nothing is left to add in the arms
         keep = [i for i in range(len(bind.vars)) if i != at or not alone]
+        zero = f.Const(0.0, elem_of(bind.vars[at].ty))
+        counted = [f.Var(self.supply.fresh("n"), zero.ty)] if self.counts and places else []
         done = []
         for chain, block in zip(chains, blocks(bind.rhs), strict=True):
             values = [chain.values.get(place, f.Const(0.0, ty)) for place, ty in places.items()]
             results = [chain.last if i == at else block.results[i] for i in keep]
-            done.append(f.Block(tuple(chain.binds), (*results, *values)))
+            done.append(f.Block(tuple(chain.binds), (*results, *values, *[chain.times or zero for _ in counted])))
         sums = [f.Var(self.supply.fresh("s"), ty) for ty in places.values()]
-        self.binds.append(f.Bind((*[bind.vars[i] for i in keep], *sums), with_branches(bind.rhs, done)))
+        vars_ = (*[bind.vars[i] for i in keep], *sums, *counted)
+        self.binds.append(f.Bind(vars_, with_branches(bind.rhs, done)))
         if not alone:
             self.last = bind.vars[at]
         for place, value in zip(places, sums, strict=True):
             self.add(place, value)
+        for times in counted:
+            self.count(times)
         self.sure |= set[Place].intersection(*[chain.sure for chain in chains])
         return bind.vars[at]
 
 
-def _never(op: f.Op) -> bool:
+def never(op: f.Op) -> bool:
     return False
 
 
-def _there(chain: _Chain | None) -> TypeGuard[_Chain]:
+def _there(chain: Chain | None) -> TypeGuard[Chain]:
     return chain is not None

@@ -225,7 +225,9 @@ class Solver:
             case c.Con(_, _, _, tag, arg):
                 ty = self.datas.fresh(e.ty)
                 if arg is not None:
-                    self.unify.types(self.datas.argument(ty, tag), self.infer(arg))
+                    given = self.infer(arg)
+                    given = t.Tup((given,)) if self.datas.tuple_of_one(expect_type(t.Con, ty)) else given
+                    self.unify.types(self.datas.argument(ty, tag), given)
                 return ty
             case c.Field(_, _, record, index):
                 return field_type(self.datas, self.infer(record), index)
@@ -311,9 +313,7 @@ class Solver:
                 for part, item in zip(expect_type(t.Tup, ty).items, items, strict=True):
                     self.pattern(part, item)
             case c.PCon(_, _, tag, arg) if arg is not None:
-                if isinstance(arg, c.PTuple) and len(arg.items) == 1:
-                    arg = arg.items[0] if self.datas.lone_field(expect_type(t.Con, ty).name) else arg
-                self.pattern(self.datas.argument(ty, tag), arg)
+                self.pattern(self.datas.argument(ty, tag), self.datas.opened(expect_type(t.Con, ty), arg))
             case c.PArray(_, items):
                 for item in items:
                     self.pattern(expect_type(t.Arr, ty).elem, item)
@@ -383,7 +383,7 @@ def innermost(ty: t.Ty) -> t.Ty:
 
 def field_type(datas: Datas, record: t.Ty, index: int) -> t.Ty:
     payload = datas.argument(record, 0)
-    return payload if datas.lone_field(expect_type(t.Con, record).name) else expect_type(t.Tup, payload).items[index]
+    return payload if datas.lone_field(expect_type(t.Con, record)) else expect_type(t.Tup, payload).items[index]
 
 
 def share(ty: t.Ty) -> None:

@@ -228,19 +228,17 @@ class Datas:
 
     def unboxed(self, ty: t.Con) -> bool:
         """True if data is represented by its payload alone.  A constructor of an array of any size keeps its box: the
-        rows of one array have one size, and data in an array need not.  Records have none, as C sees their fields."""
+        rows of one array have one size, and data in an array need not.  Records have none, as C sees their fields:
+        there a tuple keeps the array apart."""
         declared = self.datas[ty.name]
         if len(declared.cases) > 1 or self.recursive(ty.name):
             return False
         return bool(declared.fields) or not self.of_any_size(ty)
 
     def of_any_size(self, ty: t.Con) -> bool:
-        """True if the argument of the only constructor is an array, of a size that the declaration does not tell, or a
-        record that is one.  A size that is a parameter may be `?`, which is two sizes in one array."""
+        """True if the argument of the only constructor, or the only field, is an array, of a size that the declaration
+        does not tell.  A size that is a parameter may be `?`, which is two sizes in one array."""
         found = self.without_sets(ty)
-        if isinstance(found, t.Con) and found.name in self.datas:
-            is_record = bool(self.datas[found.name].fields) and not self.recursive(found.name)
-            return is_record and self.of_any_size(found)
         declared = self.datas[ty.name].cases[0][1]
         if isinstance(declared, t.Var):
             return isinstance(found, t.Arr)
@@ -259,11 +257,18 @@ class Datas:
             case other:
                 return other
 
-    def lone_field(self, name: str) -> bool:
-        """True for a record with a single field, which is its payload."""
-        declared = self.datas[name]
-        argument = declared.cases[0][1]
-        return len(declared.fields) == 1 and not (isinstance(argument, t.Tup) and len(argument.items) == 1)
+    def lone_field(self, ty: t.Con) -> bool:
+        """True for a record with a single field that is its payload."""
+        return len(self.datas[ty.name].fields) == 1 and not self.tuple_of_one(ty)
+
+    def tuple_of_one(self, ty: t.Con) -> bool:
+        """True for a record whose payload is a tuple of its only field, an array of any size: arrays of such records
+        have no rows, which would have one size."""
+        return len(self.datas[ty.name].fields) == 1 and not self.recursive(ty.name) and self.of_any_size(ty)
+
+    def opened(self, ty: t.Con, arg: c.Pattern) -> c.Pattern:
+        """The pattern of the payload, from that of a constructor's argument."""
+        return c.PTuple(t.Tup((arg.ty,)), (arg,)) if self.tuple_of_one(ty) else arg
 
     def arity(self, name: str) -> int:
         """The number of sets that a data type takes."""
@@ -379,4 +384,6 @@ class Datas:
                     return rebuild(part, put, lambda slot: sets[slot.index])
 
         argument = self.decorated[ty.name][tag]
-        return None if argument is None else put(argument)
+        if argument is None:
+            return None
+        return t.Tup((put(argument),)) if self.tuple_of_one(ty) else put(argument)

@@ -7,7 +7,9 @@
         else m, a                                                             more than p if p < m', else a[p] }
       yield m', a' }
 
-The numbers of the list are whole, so they are the same in any order.  Without a device the loop remains.
+Where each step is put at the end of the list, listed or not (m' = if c then m + 1 else m; a' = update a i m, without a
+branch), the last step stays behind the list if it is not listed.  The numbers of the list are whole, so they are the
+same in any order.  Without a device the loop remains.
 """
 
 from __future__ import annotations
@@ -31,40 +33,70 @@ PLACES = f.Arr(f.I64, 1)
 
 @node
 class Selection:
-    """Such a loop: `binds` compute the condition, `count` and `places` are the numbers of its state variables."""
+    """Such a loop: `binds` compute the condition, `count` and `places` are the numbers of its state variables.  In one
+    that `trails`, the last step stays behind the list."""
 
     loop: f.For
     binds: tuple[f.Bind, ...]
     cond: f.Atom
     count: int
     places: int
+    trails: bool
 
 
 def selection_of(loop: f.For) -> Selection | None:
     """The loop as a selection; None if it is none."""
-    types, binds = [var.ty for var in loop.state], loop.body.binds
-    if sorted(map(str, types)) != sorted(map(str, (f.I64, PLACES))) or loop.collect or not binds:
+    types = [var.ty for var in loop.state]
+    if sorted(map(str, types)) != sorted(map(str, (f.I64, PLACES))) or loop.collect:
         return None
     count, places = types.index(f.I64), types.index(PLACES)
-    last, rest = binds[-1], binds[:-1]
-    if not isinstance(last.rhs, f.If) or last.vars != loop.body.results or loop.inits[count] != integer(0):
+    found = _in_a_branch(loop, count, places) or _always(loop, count, places)
+    if not found or loop.inits[count] != integer(0):
         return None
     names = {var.name for var in loop.state}
-    if any(names.intersection(rhs_mentions(bind.rhs)) or not droppable(bind.rhs) for bind in rest):
+    if any(names.intersection(rhs_mentions(bind.rhs)) or not droppable(bind.rhs) for bind in found.binds):
         return None
-    found = Selection(loop, rest, last.rhs.cond, count, places)
-    return found if last.rhs.else_ == f.Block((), tuple(loop.state)) and _lists(found, last.rhs.then) else None
+    return found
 
 
-def _lists(selection: Selection, then: f.Block) -> bool:
-    """True if an arm puts the step at the end of the list."""
-    loop, made = selection.loop, {bind.vars[0]: bind.rhs for bind in then.binds if len(bind.vars) == 1}
-    m, a = loop.state[selection.count], loop.state[selection.places]
-    more, listed = (made.get(x) if isinstance(x, f.Var) else None
-                    for x in (then.results[selection.count], then.results[selection.places]))  # fmt: skip
-    adds = isinstance(more, f.Op) and more.op == "add" and more.args == (m, integer(1))
-    puts = isinstance(listed, f.Op) and listed.op == "update" and listed.args == (a, loop.index, m)
-    return len(then.binds) == 2 and adds and puts and Counter(mentions(then))[a.name] == 1
+def _in_a_branch(loop: f.For, count: int, places: int) -> Selection | None:
+    """A loop that puts those steps at the end of the list at which the condition holds."""
+    if not loop.body.binds:
+        return None
+    *rest, last = loop.body.binds
+    if not isinstance(last.rhs, f.If) or last.vars != loop.body.results:
+        return None
+    then = last.rhs.then
+    if last.rhs.else_ != f.Block((), tuple(loop.state)):
+        return None
+    made: dict[f.Atom, f.Rhs] = {bind.vars[0]: bind.rhs for bind in then.binds if len(bind.vars) == 1}
+    more, listed = (made.get(then.results[k]) for k in (count, places))
+    one = Counter(mentions(then))[loop.state[places].name] == 1
+    right = len(then.binds) == 2 and one and _counts(loop, more, count) and _lists(loop, listed, count, places)
+    return Selection(loop, tuple(rest), last.rhs.cond, count, places, False) if right else None
+
+
+def _always(loop: f.For, count: int, places: int) -> Selection | None:
+    """A loop that puts each step at the end of the list, and counts those at which the condition holds."""
+    rest = loop.body.binds[:-2]
+    made: dict[f.Atom, f.Rhs] = {bind.vars[0]: bind.rhs for bind in loop.body.binds[-2:] if len(bind.vars) == 1}
+    counted, listed = (made.get(loop.body.results[k]) for k in (count, places))
+    if not isinstance(counted, f.If) or not _lists(loop, listed, count, places):
+        return None
+    binds, (result,) = counted.then.binds, counted.then.results
+    adds = len(binds) == 1 and binds[0].vars == (result,) and _counts(loop, binds[0].rhs, count)
+    right = adds and counted.else_ == f.Block((), (loop.state[count],))
+    return Selection(loop, rest, counted.cond, count, places, True) if right else None
+
+
+def _counts(loop: f.For, rhs: f.Rhs | None, count: int) -> bool:
+    return isinstance(rhs, f.Op) and rhs.op == "add" and rhs.args == (loop.state[count], integer(1))
+
+
+def _lists(loop: f.For, rhs: f.Rhs | None, count: int, places: int) -> bool:
+    """True if the step is put at the end of the list."""
+    end = (loop.state[places], loop.index, loop.state[count])
+    return isinstance(rhs, f.Op) and rhs.op == "update" and rhs.args == end
 
 
 class CountThenFill:
@@ -116,7 +148,18 @@ class CountThenFill:
                 step = bisect(b, integer(0), n, lambda k: b.op("le", (b.op("index", (counts, k), unchecked=True), p)))
                 then = block_of(arm, (step,))
             with b.inside() as arm:
-                else_ = block_of(arm, (b.op("index", (places, p), unchecked=True),))
+                else_ = block_of(arm, (self.behind(flags, total, places, p),))
             place = b.one(f.If(b.op("lt", (p, total)), then, else_), f.I64, "place")
             body = block_of(points, (place,))
         return b.one(f.Par(((p, n),), body, (f.Out("keep", target=places),), b.span), PLACES, "places")
+
+    def behind(self, flags: f.Var, total: f.Var, places: f.Var, p: f.Var) -> f.Atom:
+        """What stands at a place that is not of the list."""
+        b, loop = self.b, self.selection.loop
+        before = b.op("index", (places, p), unchecked=True)
+        if not self.selection.trails:
+            return before
+        last = b.op("sub", (loop.count, integer(1)))
+        is_listed = b.op("ne", (b.op("index", (flags, last), unchecked=True), integer(0)))
+        moved = b.op("or", (b.op("ne", (p, total)), is_listed))
+        return b.one(f.If(moved, f.Block((), (before,)), f.Block((), (last,))), f.I64, "place")

@@ -12,268 +12,34 @@ A function that calls itself only at its end is a loop over its arguments:
     f (fst GIVEN) (snd GIVEN)              the arguments of a later call are given
 
 The loops are those on the spine of the program: in its items, and in functions that these call once, which are copied
-for that.  Values of definitions that took long to compute are written, and given, too.  What runs more than once, or in
-a derivative, is left alone.  So are programs whose items change references: leaving steps out would lose the changes.
+for that.  Values of definitions that took long to compute are written, and given, too.  What runs more than once is
+left alone.  So are programs whose items change references: leaving steps out would lose the changes.
+
+A gradient whose function has such loops is computed in three parts, as a sweep comes to the last steps first:
+
+    grad f x                               runs once
+
+    f x; grad g x                Writer: f writes checkpoints, and so do the sweeps of loops of g
+    h x; grad f x                Resumer: h has the last steps of f; so if f x is not finite itself, else
+    grad h x; p x; grad f x      where p has the part of a sweep with the incident
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import ChainMap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.walk import changed, subterms
-from dpl.node import field, node, record, replace
-from dpl.source import Source
+from dpl.node import field, record, replace
+from dpl.source import Span
 
-DEEPEST = 6  # calls that are followed into each other
-PLAN = t.Tup((t.F64, t.F64, t.I64, t.I64))
+from dplc.passes.entry.spine import Spine, names_in, outside, value_of, within
+from dplc.passes.entry.sweeps import joined, marked, part, renamed, taken
 
-
-@node
-class Spot:
-    """Where a checkpoint is written: the closed type of the state, and the item that it belongs to."""
-
-    ty: t.Ty
-    item: int
-
-
-def same(ty: t.Ty) -> t.Ty:
-    return ty
-
-
-def changes_globals(program: c.Program) -> bool:
-    """Whether a definition of the program is, or holds, a reference."""
-    return any(isinstance(item, c.Def) and "ref" in names_in(item.ty) for item in program.items)
-
-
-def names_in(ty: t.Ty) -> set[str]:
-    found: set[str] = set()
-    todo: list = [ty]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, t.Con):
-            found.add(part.name)
-        elif isinstance(part, t.Fn):
-            found.add("->")
-        todo += t.children(part)
-    return found
-
-
-def value_of(item: c.Def | c.Do | c.Expect) -> bool:
-    """Whether an item is a definition that is computed once."""
-    return isinstance(item, c.Def) and not item.params and not isinstance(item.ty, t.Fn)
-
-
-@record
-class Spine(ABC):
-    """A walk over what runs at most once.  The two kinds of programs fill in `whole` and `loop`."""
-
-    program: c.Program
-    own: set[Source]
-    spots: dict[int, Spot] = field(default_factory=dict)
-    made: list[c.Def] = field(default_factory=list)  # copies of functions, and what the new code needs
-    of_library: dict[str, c.Def] = field(default_factory=dict)  # copies of its functions: they stay the library's
-    item: int = 0
-    depth: int = 0
-    copies: int = 0
-    closed: Mapping[str, t.Ty] = field(default_factory=dict)  # the types of the parameters of the function around
-    globals: dict[str, c.Def] = field(default_factory=dict)
-    assigns: bool = False  # whether a function of the program may change a reference
-
-    def rewritten(self) -> c.Program:
-        self.globals = {item.name: item for item in self.program.items if isinstance(item, c.Def)}
-        self.assigns = any(changes_references(item.body) for item in self.program.items)
-        items: list[c.Def | c.Do | c.Expect] = []
-        for number, item in enumerate(self.program.items):
-            self.item, self.made = number, []
-            if isinstance(item, c.Expect) or item.body.span.source not in self.own or isinstance(item.body, c.Lam):
-                items.append(item)
-                continue
-            body = self.term(item.body)
-            kept = self.whole(replace(item, body=body) if body is not item.body else item)
-            items += [*self.made, *kept]
-        library = ChainMap(self.of_library, self.program.library)  # pyrefly: ignore[bad-argument-type]
-        return replace(self.program, items=items, library=library)
-
-    @abstractmethod
-    def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
-        """The items in place of one at the top level."""
-
-    @abstractmethod
-    def loop(self, old: c.For | c.While, number: int) -> c.Term:
-        """What takes the place of a loop that runs once."""
-
-    @abstractmethod
-    def repeated(self, head: c.Var, args: Sequence[c.Term], found: c.Def, number: int) -> tuple[c.Var, list[c.Term]]:
-        """The function and the arguments that take the place of those of a call that runs once, of a function that is a
-        loop over its arguments."""
-
-    def term(self, term: c.Term) -> c.Term:
-        match term:
-            case c.Lam() | c.Shift() | c.Reset() | c.Build() | c.LetRec() | c.Var() | c.Lit():
-                return term
-            case c.Let(params=params, rhs=rhs, body=body):
-                rhs = rhs if params else self.term(rhs)
-                body = self.term(body)
-                return term if rhs is term.rhs and body is term.body else replace(term, rhs=rhs, body=body)
-            case c.For() | c.While():
-                return self.once(term)
-            case c.App():
-                return self.call(term)
-            case _:
-                parts = {id(part): self.term(part) for part in subterms(term)}
-                if all(id(new) == old for old, new in parts.items()):
-                    return term
-                return changed(term, lambda part: parts[id(part)], same)
-
-    def once(self, loop: c.For | c.While) -> c.Term:
-        ty = t.substitute(loop.init.ty, self.closed)
-        if names_in(ty) & {"ref", "->"} or names_from_outside(loop) & ({"ref", "->"} if self.assigns else {"ref"}):
-            return loop
-        number = len(self.spots)
-        self.spots[number] = Spot(ty, self.item)
-        return self.loop(loop, number)
-
-    def call(self, term: c.App) -> c.Term:
-        """A call, with what is in its arguments, and in the function if it is a global one that runs here only."""
-        args: list[c.App] = []
-        head: c.Term = term
-        while isinstance(head, c.App):
-            args.append(head)
-            head = head.fn
-        given = [self.term(app.arg) for app in reversed(args)]
-        new: c.Term = head
-        if isinstance(head, c.Var):
-            if (found := self.repeats(head, given)) is not None:
-                number = len(self.spots)
-                self.spots[number] = Spot(together([t.substitute(arg.ty, self.closed) for arg in given]), self.item)
-                new, given = self.repeated(head, given, found, number)
-            else:
-                new = self.copied(head, len(args))
-        is_new = new is not head
-        for app, arg in zip(reversed(args), given, strict=True):
-            is_new = is_new or arg is not app.arg
-            new = replace(app, fn=new, arg=arg)
-        return new if is_new else term
-
-    def repeats(self, head: c.Var, args: Sequence[c.Term]) -> c.Def | None:
-        """The function of a call, if it is a loop over its arguments, and these can be written."""
-        found = self.globals.get(head.name)
-        if found is None or found.group != (head.name,) or not calls_itself_last(found, len(args)):
-            return None
-        return None if any(names_in(t.substitute(arg.ty, self.closed)) & {"ref", "->"} for arg in args) else found
-
-    def copied(self, head: c.Var, count: int) -> c.Var:
-        """A copy of a function that has a loop with a checkpoint, for one call."""
-        found = self.globals.get(head.name) or self.program.library.get(head.name)
-        if found is None or found.group or self.depth >= DEEPEST:
-            return head
-        body, arity = found.body, 0
-        while isinstance(body, c.Lam):
-            body, arity = body.body, arity + 1
-        if not 0 < arity <= count:
-            return head
-        before, self.depth = self.closed, self.depth + 1
-        given = zip(found.params, head.inst, strict=True)
-        self.closed = {p.name: t.substitute(a, before) for p, a in given if not isinstance(a, t.Pure | t.Ctl)}  # pyrefly: ignore[bad-assignment]
-        inside = self.term(body)
-        self.closed, self.depth = before, self.depth - 1
-        if inside is body:
-            return head
-        self.copies += 1
-        name = f"{head.name}#{self.copies}at"
-        copy = replace(found, name=name, body=within(found.body, inside), export=False)
-        if head.name in self.globals:
-            self.made.append(copy)
-        else:
-            self.of_library[name] = copy
-        return replace(head, name=name)
-
-
-def together(types: Sequence[t.Ty]) -> t.Ty:
-    """The type of several arguments as one value."""
-    return types[0] if len(types) == 1 else t.Tup(tuple(types))
-
-
-def calls_itself_last(f: c.Def, count: int) -> bool:
-    """Whether a function of so many arguments mentions itself only in calls with all of them, which are the last thing
-    that it does."""
-    body, arity = f.body, 0
-    while isinstance(body, c.Lam):
-        body, arity = body.body, arity + 1
-    mentions, todo = 0, list[c.Term](subterms(f.body))
-    while todo:
-        term = todo.pop()
-        todo += subterms(term)
-        mentions += isinstance(term, c.Var) and term.name == f.name
-    return arity == count > 0 and mentions == sum(is_call(last, f.name, count) for last in ends(body))
-
-
-def ends(term: c.Term) -> Iterator[c.Term]:
-    """The terms that may be the last to be evaluated."""
-    todo = [term]
-    while todo:
-        match last := todo.pop():
-            case c.Let(body=body) | c.LetRec(body=body) | c.Check(body=body):
-                todo.append(body)
-            case c.If(then=then, else_=else_):
-                todo += [then, else_]
-            case c.Match(arms=arms):
-                todo += [arm.body for arm in arms]
-            case _:
-                yield last
-
-
-def is_call(term: c.Term, name: str, count: int) -> bool:
-    while isinstance(term, c.App):
-        term, count = term.fn, count - 1
-    return isinstance(term, c.Var) and term.name == name and count == 0
-
-
-def renamed(term: c.Term, old: str, new: str) -> c.Term:
-    if isinstance(term, c.Var):
-        return replace(term, name=new) if term.name == old else term
-    return changed(term, lambda part: renamed(part, old, new), same)
-
-
-def within(f: c.Term, body: c.Term) -> c.Term:
-    return replace(f, body=within(f.body, body)) if isinstance(f, c.Lam) else body
-
-
-def changes_references(term: c.Term) -> bool:
-    stack = [term]
-    while stack:
-        term = stack.pop()
-        stack += subterms(term)
-        if isinstance(term, c.Prim) and term.op == "assign":
-            return True
-    return False
-
-
-def names_from_outside(loop: c.For | c.While) -> set[str]:
-    """What the types of the local names mention that a loop reads from outside."""
-    bound, used, stack = {loop.state}, dict[str, t.Ty](), list[c.Term](subterms(loop))
-    while stack:
-        term = stack.pop()
-        stack += subterms(term)
-        match term:
-            case c.Var(ty=ty, name=name) if not is_global(name):
-                used[name] = ty
-            case c.Let(name=name) | c.Lam(param=name):
-                bound.add(name)
-            case c.LetRec(bindings=bindings):
-                bound |= {name for name, _ in bindings}
-            case _:
-                pass
-    return set[str]().union(*(names_in(ty) for name, ty in used.items() if name not in bound))
-
-
-def is_global(name: str) -> bool:
-    return name[:1].isupper() or name.startswith("main.")
+LAST = 2**62  # a sweep comes to the last step first
+WORTH = 100_000  # steps: the interpreter does fewer in about a second, so a gradient of fewer is computed as a whole
+PLAN = t.Tup((t.F64, t.F64, t.I64, t.I64, t.I64))
 
 
 # ---- the program that writes ----------------------------------------------------------------------------------------
@@ -281,7 +47,10 @@ def is_global(name: str) -> bool:
 
 @record
 class Writer(Spine):
+    """`finite`: only states with finite numbers are written, also in reverse sweeps."""
+
     folder: Path = Path()
+    finite: bool = False
 
     def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
         if not isinstance(item, c.Def):
@@ -294,7 +63,7 @@ class Writer(Spine):
         span = item.body.span
         begun = self.reference("main.at.begun", t.F64, c.Lit(span, t.F64, 0.0))
         path = c.Lit(span, t.STRING, str(self.folder / f"item{self.item}"))
-        return c.Do(self.helper("_computed", value.ty, begun, path, value))
+        return c.Do(self.helper("_computed", [value.ty], begun, path, value))
 
     def reference(self, name: str, content: t.Ty, value: c.Term) -> c.Var:
         ty = t.Con("ref", (content,))
@@ -303,37 +72,52 @@ class Writer(Spine):
             self.made.append(self.globals[name])
         return c.Var(value.span, ty, name)
 
-    def helper(self, name: str, state: t.Ty, *args: c.Term) -> c.Term:
-        """A call of a function of module Sys, whose type parameter (if any) is that of the state."""
-        name = f"Sys.{name}"
-        found = self.program.library[name]
-        inst = tuple(state if p.sort == "type" else t.PURE for p in found.params)
-        ty = t.substitute(found.ty, {p.name: a for p, a in zip(found.params, inst, strict=True)})
-        call: c.Term = c.Var(args[0].span, ty, name, inst)
-        for arg in args:
-            assert isinstance(ty, t.Fn)
-            ty = ty.result
-            call = c.App(arg.span, ty, call, arg)
-        return call
+    def plan(self, name: str, next_step: int, span: Span) -> c.Var:
+        """The reference that says when the next checkpoint is due."""
+        steps = next_step, 1, int(self.finite)
+        numbers = (*(c.Lit(span, t.F64, x) for x in (0.0, 1e9)), *(c.Lit(span, t.I64, n) for n in steps))
+        return self.reference(name, PLAN, c.Tuple(span, PLAN, numbers))
 
     def loop(self, old: c.For | c.While, number: int) -> c.Term:
+        if self.again is not None:
+            return self.swept(old, number)
         state = c.Var(old.span, old.init.ty, old.state)
         step = c.Var(old.span, t.I64, old.index) if isinstance(old, c.For) else None
         return replace(old, init=self.term(old.init), body=self.noting(old.body, state, step, number))
 
+    def swept(self, old: c.For | c.While, number: int) -> c.Term:
+        """A loop whose reverse sweep writes checkpoints."""
+        span, init = old.span, self.term(old.init)
+        if not isinstance(old, c.For) or self.spots[number].beside is None:
+            return old if init is old.init else replace(old, init=init)
+
+        def mark(state: c.Term, beside: c.Term) -> c.Term:
+            plan = self.plan(f"main.at.sweep{number}", LAST, span)
+            kept = self.reference(f"main.at.kept{number}", t.STRING, c.Lit(span, t.STRING, ""))
+            path = c.Lit(span, t.STRING, str(self.folder / f"sweep{number}"))
+            step = c.Var(span, t.I64, old.index)
+            return self.helper("_marked", [state.ty, beside.ty], plan, kept, path, step, state, beside)
+
+        return marked(old, outside(old), init, mark)
+
+    def gradient(self, term: c.App, first: int, alone: c.Term) -> c.Term:
+        rest = self.once_more(term, first) if self.finite else term
+        return c.Let(term.span, term.ty, "_", (), alone, rest)
+
     def noting(self, body: c.Term, state: c.Term, step: c.Term | None, number: int) -> c.Term:
         """The body of a loop that writes its state first; if the steps have no numbers, they are counted."""
         span = body.span
-        numbers = (*(c.Lit(span, t.F64, x) for x in (0.0, 1e9)), *(c.Lit(span, t.I64, n) for n in (0, 1)))
-        plan = self.reference(f"main.at.plan{number}", PLAN, c.Tuple(span, PLAN, numbers))
+        plan = self.plan(f"main.at.plan{number}", 0, span)
         path = c.Lit(span, t.STRING, str(self.folder / f"loop{number}"))
         if step is None:
             count = self.reference(f"main.at.count{number}", t.I64, c.Lit(span, t.I64, -1))
-            step = self.helper("_counted", t.I64, count)
-        note = self.helper("_checkpoint", state.ty, plan, path, step, state)
+            step = self.helper("_counted", [], count)
+        note = self.helper("_checkpoint", [state.ty], plan, path, step, state)
         return c.Let(span, body.ty, "_", (), note, body)
 
     def repeated(self, head: c.Var, args: Sequence[c.Term], found: c.Def, number: int) -> tuple[c.Var, list[c.Term]]:
+        if self.again is not None:
+            return head, list(args)
         name = f"{head.name}#{number}at"
         body, params = renamed(found.body, found.name, name), list[c.Term]()
         inside = body
@@ -341,8 +125,7 @@ class Writer(Spine):
             assert isinstance(inside.ty, t.Fn)
             params.append(c.Var(inside.span, inside.ty.arg, inside.param))
             inside = inside.body
-        state = params[0] if len(params) == 1 else c.Tuple(inside.span, together([p.ty for p in params]), tuple(params))
-        noting = self.noting(inside, state, None, number)
+        noting = self.noting(inside, joined(params), None, number)
         self.made.append(replace(found, name=name, body=within(body, noting), group=(name,), export=False))
         return replace(head, name=name), list(args)
 
@@ -352,9 +135,13 @@ class Writer(Spine):
 
 @record
 class Resumer(Spine):
-    """`steps` are the steps that were done before the checkpoint of a loop, `done` the items that need not be done."""
+    """`steps` are the steps that were done before the checkpoint of a loop, `ends` those where it may end as its state
+    is not finite, `swept` the steps between which a sweep made a number that is not finite (none if it has only
+    begun), `done` the items that need not be done."""
 
     steps: Mapping[int, int] = field(default_factory=dict)
+    ends: Mapping[int, int] = field(default_factory=dict)
+    swept: Mapping[int, tuple[int, int] | None] = field(default_factory=dict)
     done: frozenset[int] = frozenset()
 
     def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
@@ -364,30 +151,59 @@ class Resumer(Spine):
         init = self.term(old.init)
         if number not in self.steps:
             return old if init is old.init else replace(old, init=init)
-        span, state = old.span, c.Var(old.span, old.init.ty, given_name(number))
+        span, state = old.span, self.given(old.init, number)
         if isinstance(old, c.While):
             return replace(old, init=state)
         index, count = f"{old.index}.rest", c.Lit(span, t.I64, self.steps[number])
         whole = c.Prim(span, t.I64, "add", (c.Var(span, t.I64, index), count))
-        left = c.Prim(span, t.I64, "sub", (old.count, count))
+        end = c.Lit(span, t.I64, self.ends[number]) if number in self.ends else old.count
+        left = c.Prim(span, t.I64, "sub", (end, count))
         body = c.Let(span, old.body.ty, old.index, (), whole, old.body)
-        return replace(old, init=state, index=index, count=left, body=body)
+        made = replace(old, init=state, index=index, count=left, body=body)
+        if (steps := self.swept.get(number)) is None or self.again is not None:
+            return made
+        spot = self.spots[number]
+        assert spot.beside is not None
+        flow = c.Var(span, t.Tup((spot.ty, spot.beside)), cotangent_name(number))
+        before = c.Var(span, old.init.ty, before_name(number))
+        return c.Let(span, made.ty, "_", (), part(old, outside(old), steps, before, flow), made)
+
+    def given(self, init: c.Term, number: int) -> c.Term:
+        """The state of a checkpoint.  In a derivative it takes the place of a state that may have one."""
+        state = c.Var(init.span, init.ty, given_name(number))
+        return state if self.again is None else self.helper("_resumed", [init.ty], self.term(init), state)
+
+    def gradient(self, term: c.App, first: int, alone: c.Term) -> c.Term:
+        numbers = range(first, len(self.spots))
+        if max(self.steps.get(number, 0) for number in numbers) < WORTH:
+            return term
+        rest: c.Term = term
+        swept = [self.swept[number] for number in numbers if number in self.swept]
+        if any(swept) or not swept:  # a part of a sweep, or the function itself
+            rest = c.Let(term.span, term.ty, "_", (), alone, rest)
+        return c.Let(term.span, term.ty, "_", (), self.once_more(term, first), rest) if swept else rest
 
     def repeated(self, head: c.Var, args: Sequence[c.Term], found: c.Def, number: int) -> tuple[c.Var, list[c.Term]]:
         if number not in self.steps:
             return head, list(args)
-        whole = c.Var(head.span, together([arg.ty for arg in args]), given_name(number))
+        whole = self.given(joined(args), number)
         if len(args) == 1:
             return head, [whole]
-        return head, [part(whole, [arg.ty for arg in args], i) for i in range(len(args))]
+        return head, [component(whole, [arg.ty for arg in args], i) for i in range(len(args))]
 
 
-def part(whole: c.Var, types: Sequence[t.Ty], i: int) -> c.Term:
-    """A component of a tuple."""
-    names = [c.PVar(ty, f"main.at.part{j}") for j, ty in enumerate(types)]
-    arm = c.Arm(whole.span, c.PTuple(whole.ty, tuple(names)), None, c.Var(whole.span, types[i], names[i].name))
-    return c.Match(whole.span, types[i], whole, (arm,))
+def component(whole: c.Term, types: Sequence[t.Ty], i: int) -> c.Term:
+    names = [(f"main.at.part{j}", ty) for j, ty in enumerate(types)]
+    return taken(whole, names, c.Var(whole.span, types[i], names[i][0]))
 
 
 def given_name(number: int) -> str:
     return f"main.at.given{number}"
+
+
+def before_name(number: int) -> str:
+    return f"main.at.before{number}"
+
+
+def cotangent_name(number: int) -> str:
+    return f"main.at.cotangent{number}"

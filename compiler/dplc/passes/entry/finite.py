@@ -16,7 +16,7 @@ from dpl.core.walk import changed, subterms
 from dpl.node import replace
 from dpl.source import Source
 
-from dplc.passes.entry.checkpoints import is_global
+from dplc.passes.entry.sweeps import is_global
 
 FOUND = "a number is not finite"  # the title of the failure
 UNKNOWN = t.Size(0, ((("?finite",), 1),))

@@ -23,7 +23,7 @@ from functools import lru_cache
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.build import Binds, Builder, block_of, integer
+from dplc.flat.build import Binds, Builder, block_of, integer, number_zero
 from dplc.flat.copy import Renamed
 from dplc.flat.kinds import any_of, kinds
 from dplc.flat.types import elem_of
@@ -178,8 +178,7 @@ class _Split(Renamed):
         if there is None:
             b.binds += read
             return value
-        zero = f.Const(0.0 if f.is_float(elem) else False if elem == f.BOOL else 0, elem)
-        return b.one(f.If(there, block_of(read, (value,)), f.Block((), (zero,))), elem, "x")
+        return b.one(f.If(there, block_of(read, (value,)), f.Block((), (number_zero(elem),))), elem, "x")
 
     def read(self, column: Column, var: f.Var, name: str, index: str) -> None:
         """Replaces the read that binds `name`."""

@@ -7,24 +7,26 @@
         ... z ... } }                          ... z ... } }
 
 This is loop-invariant code motion from a loop that is not the innermost one.  Only what takes longer than reading it
-again is kept, and only what cannot fail is moved.  A nest without points computes nothing.  A read that is in bounds
-since another one was checked stays behind that one, if it is in the nest.
+again is kept, and only what cannot fail is moved.  A nest without points computes nothing.  A read may be in bounds
+since another one, in the nest, was checked.  Then zeros are kept where it is not: there the nest fails before it uses
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.build import Builder, all_hold, block_of, integer, number_zero
 from dplc.flat.copy import Copier, Renamed
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import atoms, bound_inside, every, mentions, names, needed
+from dplc.narrow import expect_type
 from dplc.passes.layout.strides import is_long
-from dplc.passes.simplify.purity import HERE, pure, takes_over
+from dplc.passes.simplify.purity import HERE, natural, pure, takes_over
 
 
 def computed_once(supply: f.Supply, bind: f.Bind, par: f.Par) -> Iterable[f.Bind]:
@@ -93,7 +95,11 @@ class _Invariants:
         """True for an operation that cannot fail and may run before the nest: its reads are in bounds there, too."""
         if not isinstance(rhs, f.Op) or not pure(rhs) or not OPS[rhs.op].repeatable or takes_over(rhs):
             return False
-        return not (self.checks and rhs.attr("unchecked") == HERE)
+        return not self.stands_on_check(rhs) or rhs.op in ("index", "slice")
+
+    def stands_on_check(self, rhs: f.Rhs) -> bool:
+        """True for a read that may be in bounds only since the nest checked another one."""
+        return self.checks and isinstance(rhs, f.Op) and rhs.attr("unchecked") == HERE
 
     def columns(
         self, wanted: list[f.Bind], needed: list[f.Bind], index: f.Var, counts: tuple[f.Atom, ...]
@@ -106,8 +112,41 @@ class _Invariants:
         copied = Copier(b.supply, {index.name: i})
         binds = copied.binds(tuple(needed))
         results = [copied.atom(bind.vars[0]) for bind in wanted]
-        par = f.Par(((i, count),), f.Block(binds, tuple(results)), (f.Out("keep"),) * len(wanted))
+        with b.inside() as body:
+            results = self.in_bounds(binds, results)
+        par = f.Par(((i, count),), block_of(body, results), (f.Out("keep"),) * len(wanted))
         return b.bind(par, [f.Arr(bind.vars[0].ty, 1) for bind in wanted], "column")
+
+    def in_bounds(self, binds: Sequence[f.Bind], results: Sequence[f.Atom]) -> Sequence[f.Atom]:
+        """Writes bindings, those that stand on a check and what needs them in a branch.  Gives the results, zeros where
+        such a read is not in bounds."""
+        b, checked, later, waiting = self.b, list[f.Bind](), list[f.Bind](), set[str]()
+        for bind in binds:
+            if not waiting.isdisjoint(names(atoms(bind.rhs))):
+                later.append(bind)
+            elif self.stands_on_check(bind.rhs):
+                checked.append(bind)
+            else:
+                b.binds.append(bind)
+                continue
+            waiting.add(name_of(bind))
+        if not checked:
+            return results
+        there = all_hold(b, [one for bind in checked for one in self.bounds(bind.rhs)])
+        with b.inside() as inner:
+            b.binds += checked
+            values = self.in_bounds(later, results)
+        none = f.Block((), tuple([number_zero(value.ty) for value in results]))
+        return b.bind(f.If(there, block_of(inner, values), none), [value.ty for value in results], "x")
+
+    def bounds(self, rhs: f.Rhs) -> list[f.Atom]:
+        """What holds where an index or a slice is in bounds."""
+        b, (array, *at) = self.b, atoms(rhs)
+        if expect_type(f.Op, rhs).op == "slice":
+            low, high = at
+            return [b.op("le", pair) for pair in ((integer(0), low), (low, high), (high, b.op("dim", (array,), k=0)))]
+        lower = [b.op("le", (integer(0), i)) for i in at if not natural(i)]
+        return [*lower, *[b.op("lt", (i, b.op("dim", (array,), k=k))) for k, i in enumerate(at)]]
 
 
 def is_checked(rhs: f.Rhs) -> bool:

@@ -10,9 +10,10 @@
       yield d }
 
 The cotangent of an array of tuples or records is such an array.  What adds to arrays of numbers is an accumulator, so
-the loop has no order, can be turned into sums and needs no check of owners.  The parts begin as null and go on through
-the bindings that only add, in the block where they begin; there the array is made where something else reads it.  An
-array that is not null at the start of a loop stays as it is: taking it apart may cost more than the loop.
+the loop has no order, can be turned into sums and needs no check of owners.  The parts begin as null, in a loop or in
+the arms of a branch, and go on through the bindings that only add, in the block of that; there the array is made where
+something else reads it.  An array that is not null at the start of a loop stays as it is: taking it apart may cost more
+than the loop.
 """
 
 from __future__ import annotations
@@ -86,8 +87,12 @@ class _Taken:
         self.supply = supply
 
     def block(self, block: f.Block) -> f.Block:
-        block = with_binds(block, [with_inner(bind, self.block) for bind in block.binds])
-        if not any(_begins(bind) for bind in block.binds):
+        """The block with its accumulators in parts: first those that go furthest, then those that end inside."""
+        made = self.outermost(block)
+        return with_binds(made, [with_inner(bind, self.block) for bind in made.binds])
+
+    def outermost(self, block: f.Block) -> f.Block:
+        if not any(_begins(bind) or _may_begin(bind) for bind in block.binds):
             return block
         b, uses = Builder(self.supply), Counter(mentions(block))
         live: dict[f.Var, Parts] = {}
@@ -100,14 +105,45 @@ class _Taken:
                     whole(b, var, parts)
                 else:
                     after, last, live[last] = link
-            for state, last in _begins(bind):
-                link = self.loop(after, state, Parts(_nulls(state.ty)))
-                if link is not None and link[2].dims:
-                    after, _, live[last] = link
+            for link in self.links(after):
+                after, last, live[last] = link
             b.binds.append(after)
         for var in [var for var in live if var in block.results]:
             whole(b, var, live[var])
         return block_of(b.binds, block.results)
+
+    # ---- beginnings: accumulators that are null at first
+
+    def links(self, bind: f.Bind) -> Iterator[Link]:
+        """The accumulators that begin in a binding, one after the other."""
+        for state, _ in _begins(bind):
+            link = self.loop(bind, state, Parts(_nulls(state.ty)))
+            if link is not None and link[2].dims:
+                yield link
+                bind = link[0]
+        for var in _may_begin(bind):
+            link = self.beginning(bind, bind.vars.index(var))
+            if link is not None and link[2].dims:
+                yield link
+                bind = link[0]
+
+    def beginning(self, bind: f.Bind, k: int) -> Link | None:
+        """A branch in whose arms result number `k` begins, or is null."""
+        arms = blocks(bind.rhs)
+        found = [self.begun(arm, k) for arm in arms]
+        done = [one for one in found if one is not None]
+        return self.joined(bind, k, Parts(_nulls(bind.vars[k].ty)), done) if len(done) == len(arms) else None
+
+    def begun(self, block: f.Block, at: int) -> tuple[list[f.Bind], Parts] | None:
+        """The bindings of a block in which result number `at` begins, or is null."""
+        if is_null(block.results[at]):
+            return list(block.binds), Parts(_nulls(block.results[at].ty))
+        for n, bind in enumerate(block.binds):
+            for made, now, parts in self.links(bind):
+                rest = self.follow(f.Block(block.binds[n + 1 :], block.results), now, at, parts)
+                if rest is not None and now.ty == block.results[at].ty:
+                    return [*block.binds[:n], made, *rest[0]], rest[1]
+        return None
 
     # ---- links: each is None if something other than additions happens to the accumulator ----
 
@@ -131,12 +167,15 @@ class _Taken:
         if found is None:
             return None
         binds, after = found
+        added = [i for i, array in enumerate(after.arrays) if array != inside[i]]
         results = loop.body.results
-        body = f.Block(tuple(binds), (*_but(results[:width], k), *after.arrays, *results[width:]))
-        states, inits = (*_but(loop.state, k), *inside), (*_but(loop.inits, k), *before.arrays)
+        body = f.Block(tuple(binds), (*_but(results[:width], k), *_chosen(after.arrays, added), *results[width:]))
+        states, inits = [(*_but(old, k), *_chosen(parts, added))
+                         for old, parts in ((loop.state, inside), (loop.inits, before.arrays))]  # fmt: skip
         made = replace(loop, state=states, inits=inits, body=body)
-        vars_ = (*_but(bind.vars[:width], k), *last, *bind.vars[width:])
-        return self.known_outside(loop, (f.Bind(vars_, made), bind.vars[k], Parts(last, after.dims)))
+        vars_ = (*_but(bind.vars[:width], k), *_chosen(last, added), *bind.vars[width:])
+        arrays = tuple([last[i] if i in added else array for i, array in enumerate(before.arrays)])
+        return self.known_outside(loop, (f.Bind(vars_, made), bind.vars[k], Parts(arrays, after.dims)))
 
     def branch(self, bind: f.Bind, now: f.Var, before: Parts) -> Link | None:
         """A branch whose arms hand the accumulator on."""
@@ -147,13 +186,19 @@ class _Taken:
             found = [self.follow(arm, now, k, before) for arm in arms]
             done = [one for one in found if one is not None]
             if len(done) == len(arms):
-                bodies = [f.Block(tuple(binds), (*_but(arm.results, k), *after.arrays))
-                          for arm, (binds, after) in zip(arms, done, strict=True)]  # fmt: skip
-                last = self.fresh(before)
-                dims = next((after.dims for _, after in done if after.dims), before.dims)
-                made = f.Bind((*_but(bind.vars, k), *last), with_branches(bind.rhs, bodies))
-                return self.known_outside(bind.rhs, (made, var, Parts(last, dims)))
+                return self.joined(bind, k, before, done)
         return None
+
+    def joined(self, bind: f.Bind, k: int, before: Parts, arms: list[tuple[list[f.Bind], Parts]]) -> Link | None:
+        """A branch whose arms give result number `k` in parts; those to which no arm adds are none of its results."""
+        added = [i for i, array in enumerate(before.arrays) if any(after.arrays[i] != array for _, after in arms)]
+        bodies = [f.Block(tuple(binds), (*_but(arm.results, k), *_chosen(after.arrays, added)))
+                  for arm, (binds, after) in zip(blocks(bind.rhs), arms, strict=True)]  # fmt: skip
+        last = self.fresh(before)
+        dims = next((after.dims for _, after in arms if after.dims), before.dims)
+        made = f.Bind((*_but(bind.vars, k), *_chosen(last, added)), with_branches(bind.rhs, bodies))
+        arrays = tuple([last[i] if i in added else array for i, array in enumerate(before.arrays)])
+        return self.known_outside(bind.rhs, (made, bind.vars[k], Parts(arrays, dims)))
 
     def known_outside(self, rhs: f.Rhs, link: Link) -> Link | None:
         """The link, if the dimensions are known before the binding."""
@@ -333,9 +378,21 @@ def _begins(bind: f.Bind) -> list[tuple[f.Var, f.Var]]:
             return []
 
 
+def _may_begin(bind: f.Bind) -> list[f.Var]:
+    """The results of a branch that may begin in its arms."""
+    if not isinstance(bind.rhs, f.If | f.Switch):
+        return []
+    return [var for k, var in enumerate(bind.vars)
+            if _of_numbers(var.ty) and any(is_null(arm.results[k]) for arm in blocks(bind.rhs))]  # fmt: skip
+
+
 def _nulls(ty: f.Type) -> tuple[f.Const, ...]:
     assert isinstance(ty, f.Arr)
     return tuple([f.Const(None, f.Arr(leaf, ty.rank)) for leaf in _leaves(ty.elem)])
+
+
+def _chosen(items: tuple[Item, ...], numbers: list[int]) -> tuple[Item, ...]:
+    return tuple([items[i] for i in numbers])
 
 
 def _but(items: tuple[Item, ...], k: int) -> tuple[Item, ...]:

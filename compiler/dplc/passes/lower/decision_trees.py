@@ -159,7 +159,7 @@ class Grower:
             case c.POr(_, left, right) if not self.wide[row.arm] or names_of(p):
                 return [*self.spread(row, path, left), *self.spread(row, path, right)]
             case c.PCon(t.Con(name) as ty, _, _, arg) if self.datas.unboxed(ty):
-                return [row] if arg is None else self.spread(row, path, opened(self.datas, ty, arg))
+                return [row] if arg is None else self.spread(row, path, self.datas.opened(ty, arg))
             case _:
                 return [Row({**row.tests, path: p}, row.binds, row.arm)]
 
@@ -251,18 +251,11 @@ def parts(datas: Datas, path: Path, p: c.Pattern) -> list[tuple[Path, c.Pattern]
     """The patterns of a value's parts, once the pattern itself has been tested."""
     match p:
         case c.PCon(ty, _, tag, arg) if arg is not None:
-            return [((*path, ("of", tag)), opened(datas, ty, arg))]
+            return [((*path, ("of", tag)), datas.opened(expect_type(t.Con, ty), arg))]
         case c.PArray(_, items):
             return [((*path, ("at", i)), item) for i, item in enumerate(items)]
         case _:
             return []
-
-
-def opened(datas: Datas, ty: t.Ty, arg: c.Pattern) -> c.Pattern:
-    """The pattern of a constructor's argument.  For a record of one field, it is the pattern of that field."""
-    if isinstance(arg, c.PTuple) and len(arg.items) == 1 and datas.lone_field(expect_type(t.Con, ty).name):
-        return arg.items[0]
-    return arg
 
 
 # ---- emission -------------------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def of_case(body: Body, ty: t.Con, tag: int, argument: Argument) -> Value:
     if not declared.fields:
         named(body, declared.cases[tag][0].rpartition(".")[2], lambda: layout(body, payload, value))
         return UNIT
-    lone = body.up.datas.lone_field(ty.name)
+    lone = body.up.datas.lone_field(ty)
     parts = [argument] if lone else list(zip(expect_type(t.Tup, payload).items, pieces(value)))
     for name, part in zip(declared.fields, parts):
         named(body, name, lambda part=part: layout(body, *part))

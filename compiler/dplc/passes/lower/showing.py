@@ -137,7 +137,7 @@ def show_application(body: Body, name: str, argument: Argument, style: Style) ->
 def show_record(body: Body, ty: t.Con, argument: tuple[t.Ty, Value], inside: Style) -> Value:
     names = body.up.datas.datas[ty.name].fields
     payload, value = argument
-    lone = body.up.datas.lone_field(ty.name)
+    lone = body.up.datas.lone_field(ty)
     parts = [argument] if lone else list(zip(expect_type(t.Tup, payload).items, pieces(value)))
     for i, (name, part) in enumerate(zip(names, parts)):
         text(body, f"; {name} = " if i else f"{{ {name} = ")

@@ -37,7 +37,7 @@ def lower_term(body: Body, e: c.Term, whole: bool) -> Value:  # noqa: C901 -- on
         case c.Tuple(_, _, items):
             return Bundle(tuple([body.term(i) for i in items])) if items else UNIT
         case c.Con(_, _, _, tag, arg):
-            return body.construct(body.type_of(e), tag, None if arg is None else body.term(arg))
+            return construct(body, expect_type(t.Con, body.type_of(e)), tag, arg)
         case c.Field(_, _, record, index):
             return field(body, record, index)
         case c.Update():
@@ -85,10 +85,17 @@ def lets(body: Body, e: c.Term, whole: bool) -> Value:
     return body.term(e, whole)
 
 
+def construct(body: Body, ty: t.Con, tag: int, arg: c.Term | None) -> Value:
+    if arg is None:
+        return body.construct(ty, tag, None)
+    value = body.term(arg)
+    return body.construct(ty, tag, Bundle((value,)) if body.up.datas.tuple_of_one(ty) else value)
+
+
 def field(body: Body, record: c.Term, index: int) -> Value:
     value = body.term(record)
     ty = expect_type(t.Con, body.type_of(record))
-    lone = body.up.datas.lone_field(ty.name)
+    lone = body.up.datas.lone_field(ty)
 
     def pick(_tag: int, argument: Argument) -> Value:
         if argument is None:
@@ -105,7 +112,7 @@ def update(body: Body, e: c.Update) -> Value:
     def content(_tag: int, argument: Argument) -> Value:
         if argument is None:
             raise Bug(f"{ty.name} has no fields")
-        if body.up.datas.lone_field(ty.name):
+        if body.up.datas.lone_field(ty):
             return given[0]
         parts = list(pieces(argument[1]))
         for index, value in given.items():

@@ -44,16 +44,18 @@ def _block(block: f.Block, given: Iterable[str], supply: f.Supply, device: bool)
     """The block, in which the arrays `given` are bound, beside its own."""
     if not kinds(block) & LOOPS:
         return block
-    inner = partial(_block, given=(), supply=supply, device=device)
-    binds = [with_inner(bind, inner) if blocks(bind.rhs) else bind for bind in block.binds]
-    uses = Counter(name for bind in binds for name in set(rhs_mentions(bind.rhs)))
+    uses = Counter(name for bind in block.binds for name in set(rhs_mentions(bind.rhs)))
     uses.update(atom.name for atom in block.results if isinstance(atom, f.Var))
-    here = {*given, *(var.name for bind in binds for var in bind.vars)}
+    here = {*given, *(var.name for bind in block.binds for var in bind.vars)}
+    once = {name for name in here if uses[name] == 1}
     made = []
-    for bind in binds:
+    for bind in block.binds:
+        if blocks(bind.rhs):
+            own = once if isinstance(bind.rhs, f.If | f.Switch) else ()  # an arm runs once, a body several times
+            bind = with_inner(bind, partial(_block, given=own, supply=supply, device=device))
         if (loop := _in_order(bind.rhs, device)) is not None:
             for at, array in _read_once(loop):
-                if array.name in here and uses[array.name] == 1:
+                if array.name in once:
                     bind = _taking(f.Bind(bind.vars, loop), at, array, supply)
                     loop = expect_type(f.For, bind.rhs)
         made.append(bind)

@@ -38,6 +38,7 @@ from dplc.flat.walk import (
     with_rhs,
 )
 from dplc.narrow import expect_type
+from dplc.passes.inversion.additions_last import additions_last
 from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
@@ -56,7 +57,8 @@ NEAR = 64  # so many bindings before a Par are searched for another one with com
 
 def join(program: f.Program) -> f.Program:
     supply = supply_for(program)
-    return replace(program, fns={name: with_sums(joined(fn, supply), supply) for name, fn in program.fns.items()})
+    fns = {name: with_sums(joined(fn, supply), supply) for name, fn in program.fns.items()}
+    return replace(program, fns={name: additions_last(fn, supply) for name, fn in fns.items()})
 
 
 def with_sums(fn: f.Fn, supply: f.Supply) -> f.Fn:

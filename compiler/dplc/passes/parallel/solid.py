@@ -4,12 +4,12 @@
     q = is_null c; x = if q { yield null } else { ...; yield y }               =>    ...; x is y
 
 A loop that adds a row at each place gives an array that is there, also if it has no steps: `parallel` makes it from the
-rows.
+rows.  A state that is there before a loop with an order, and after a step if it was there before it, is always there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
@@ -30,6 +30,9 @@ class Solid:
     def __init__(self, body: f.Block, trails: Callable[[f.For], tuple[Trail, ...] | None]) -> None:
         self.trails = trails
         self.names: set[str] = set()
+        self.doubtful: set[str] = set()  # states that a step may make null
+        self.last: set[str] = set()  # states after loops with an order
+        self.asked: dict[str, f.Atom] = {}  # what conditions ask for, whether it is null
         self.affine = Affine(dims_of(body))
         self.find(body)
 
@@ -39,19 +42,60 @@ class Solid:
     def find(self, block: f.Block) -> None:
         for bind in block.binds:
             self.affine.define(bind)
-            for inner in blocks(bind.rhs):
+            if isinstance(bind.rhs, f.While) or (isinstance(bind.rhs, f.For) and self.trails(bind.rhs) is None):
+                self.steps(bind.rhs)
+                self.last.update([var.name for var in bind.vars])
+            else:
+                for inner in blocks(bind.rhs):
+                    self.find(inner)
+            self.names.update([var.name for var in self.found(bind) if isinstance(var.ty, f.Arr)])
+
+    def found(self, bind: f.Bind) -> Sequence[f.Var]:
+        """The variables of a binding that are never null, once its inner blocks are known."""
+        match bind.rhs:
+            case f.Op("is_null", (array,)):
+                self.asked[bind.vars[0].name] = array
+                return ()
+            case f.Op(op) if OPS[op].solid(bind.rhs, self.__contains__):
+                return bind.vars
+            case f.Map() | f.Build():
+                return bind.vars
+            case f.If(cond, then, other):
+                then = other if self.is_answered(cond) else then
+                return [var for k, var in enumerate(bind.vars) if then.results[k] in self and other.results[k] in self]
+            case f.For(state=state) as loop:
+                trails = self.trails(loop)
+                return [var for k, (var, now) in enumerate(zip(bind.vars, state, strict=False))
+                        if now in self or self.is_added_to(loop, k)
+                        or (trails is not None and self.is_kept(loop, k, trails[k]))]  # fmt: skip
+            case f.While(state):
+                return [var for var, now in zip(bind.vars, state, strict=False) if now in self]
+            case _:
+                return ()
+
+    def is_last(self, array: f.Atom) -> bool:
+        """True for a state after a loop with an order.  Zeros in its place tell its lengths, if it began as null."""
+        return isinstance(array, f.Var) and array.name in self.last
+
+    def is_answered(self, cond: f.Atom) -> bool:
+        """True for the question whether an array is null that never is."""
+        return isinstance(cond, f.Var) and cond.name in self.asked and self.asked[cond.name] in self
+
+    def steps(self, loop: f.For | f.While) -> None:
+        """Takes states that are there before the loop for never null, until its steps say otherwise.  What was doubtful
+        once is so again: a loop around it assumes less each time."""
+        while True:
+            before = set(self.names)
+            assumed = [k for k, state in enumerate(loop.state) if isinstance(state.ty, f.Arr)
+                       and loop.inits[k] in self and state.name not in self.doubtful]  # fmt: skip
+            self.names.update([loop.state[k].name for k in assumed])
+            for inner in blocks(loop):
                 self.find(inner)
-            match bind.rhs:
-                case f.Op(op) if OPS[op].solid(bind.rhs, self.__contains__):
-                    found = bind.vars
-                case f.Map() | f.Build():
-                    found = bind.vars
-                case f.For() as loop if trails := self.trails(loop):
-                    found = tuple([var for k, var in enumerate(bind.vars[: len(trails)])
-                                   if self.is_kept(loop, k, trails[k]) or self.is_added_to(loop, k)])  # fmt: skip
-                case _:
-                    continue
-            self.names.update([var.name for var in found if isinstance(var.ty, f.Arr)])
+            wrong = [loop.state[k].name for k in assumed if loop.body.results[k] not in self]
+            if not wrong:
+                return
+            self.doubtful.update(wrong)
+            self.names = before
 
     def is_added_to(self, loop: f.For, k: int) -> bool:
         """True if there are steps, and after one state variable number `k` is there."""
@@ -102,8 +146,10 @@ class _Answered(Renamed):
             match bind.rhs:
                 case f.Op("is_null", (array,)) if array in self.solid:
                     self.atoms[bind.vars[0].name] = FALSE
-                case f.Op("acc_zeros", (array, *_)) if array in self.solid:
+                case f.Op("acc_zeros", (array, *_)) if array in self.solid and not self.solid.is_last(array):
                     self.atoms[bind.vars[0].name] = self.atom(array)
+                case f.Op("and", args) if FALSE in map(self.atom, args):
+                    self.atoms[bind.vars[0].name] = FALSE
                 case f.If(cond, _, there) if self.atom(cond) == FALSE:
                     inner = self.block(there)
                     made += inner.binds

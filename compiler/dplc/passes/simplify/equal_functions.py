@@ -62,7 +62,7 @@ def form(fn: f.Fn) -> tuple:
     numbers = dict[str, int]()
 
     def bound(vars_: tuple[f.Var, ...]) -> tuple:
-        numbers.update((var.name, len(numbers) + k) for k, var in enumerate(vars_))
+        numbers.update([(var.name, number) for number, var in enumerate(vars_, len(numbers))])
         return tuple([var.ty for var in vars_])
 
     def used(atom: f.Atom) -> object:

@@ -36,8 +36,14 @@ class OutOfBounds(DplError):
         note = "" if _WRITTEN.fullmatch(at.text) else f"this is {self.value}"
         name = f"`{array.text}`" if re.fullmatch(r"[\w.']+", array.text) else "this"
         has = f"{name} has length {self.length}" + (f" in dimension {number + 1}" if number else "")
-        ways = (f"from the end:  {array.text}[length {array.text} - 1]",) if _BACKWARDS.search(at.text) else ()
-        return DplError(replace(bare, span=at, note=note, labels=(Label(array, has),), helps=ways))
+        return DplError(replace(bare, span=at, note=note, labels=(Label(array, has),), helps=self.ways(at, array)))
+
+    def ways(self, at: Span, array: Span) -> tuple[str, ...]:
+        """What was meant, if the index counts from the end, or the slice ends before it begins."""
+        if _BACKWARDS.search(at.text):
+            return (f"from the end:  {array.text}[length {array.text} - 1]",)
+        low, is_slice, high = self.value.partition(":")
+        return ("a slice begins at or before its end",) if is_slice and int(low) > int(high) else ()
 
 
 def index_error(index: int, length: int, back: int) -> OutOfBounds:

@@ -241,7 +241,7 @@ def _operator(place: Place) -> Diagnostic | None:
         case "?":
             return place.error("E0106", "there is no `? :` in DPL", "if c then a else b")
         case "@" if place.parser.start == "file" and place.due("export"):
-            ways = ("leave it out; everything is compiled", "derivatives of your own:  Ad.with_vjp f rule")
+            ways = ("leave it out; everything is compiled", "derivatives of your own:  with_vjp f rule")
             return place.error("E0106", "there are no decorators", *ways)
         case "&":
             return place.error("E0106", "there are no addresses", "a reference is made by  ref e")

@@ -23,6 +23,7 @@ from dpl.types.messages.parts import (
     conversions,
     is_reference,
     made,
+    missing,
     negated,
     otherwise_annotated,
     phrase,
@@ -218,7 +219,8 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
             or held(cx, p, clash.left)
             or contents(clash)
             or of_several(clash, why)
-            or (why.ways() if why and type(prune(actual)) is ty.Fn else ()),
+            or (why.ways() if why and type(prune(actual)) is ty.Fn else ())
+            or (missing(span.text) if prune(clash.left) is prune(actual) and is_call(actual, span) else ()),
         )
     if clash.right == "real" and type(prune(actual)) is ty.Arr:
         sizes, number = dimensions(actual)
@@ -229,6 +231,11 @@ def lacking(cx, clash: Clash, actual, expected, span: Span, why: Why | None) -> 
         helps = (why.ways() if why else ()) or helps
         return cx.fail("E0201", f"expected {wanted}, found {shown}", span, note=f"{place} {shown}", helps=helps)
     return None
+
+
+def is_call(t, span: Span) -> bool:
+    """Whether a function at `span` is what a call or a name gives, rather than one that is written there."""
+    return type(prune(t)) is ty.Fn and not span.text.lstrip("( ").startswith("fun ")
 
 
 def held(cx, p: Printer, t) -> tuple[str, ...]:

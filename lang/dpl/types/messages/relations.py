@@ -45,6 +45,8 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     shown = [phrase(t) or p.type(t) for t in types[:2]]
     labels = tuple(Label(place, p.type(t)) for place, t in zip(constraint.operands, types))
     a, b = shown if len(shown) == 2 else (shown[0], "")
+    if (error := of_function(cx, p, constraint)) is not None:
+        return error
     match constraint.name, clash.kind:
         case "format", _:
             return unsuited(cx, constraint.extra, clash.right, shown[0], span)
@@ -91,6 +93,18 @@ def relation(cx, clash: Clash, constraint: Constraint) -> DplError:
     detail = f"{p.type(clash.left)} against {p.type(clash.right)}" if clash.kind == "type" else ""
     helps = conversions(clash.left, clash.right) if clash.kind == "type" else ()
     return cx.fail("E0201", f"{a} and {b} do not go together", span, note=detail, labels=labels, helps=helps)
+
+
+def of_function(cx, p: Printer, constraint: Constraint) -> DplError | None:
+    """The error for an operand that is a function, mostly because it lacks an argument; None if there is none."""
+    given = list(zip(constraint.types, constraint.operands))
+    one, place = next(((t, at) for t, at in given if type(prune(t)) is ty.Fn), (None, None))
+    if one is None or place is None or constraint.name in ("append", "convert", "format"):
+        return None
+    labels = tuple(Label(at, p.type(t)) for t, at in given if at is not place)
+    helps = no_number(prune(one), constraint, operator(constraint))
+    title = f"{p.type(one)} is not {PHRASES['num']}"
+    return cx.fail("E0204", title, place, note="a function", labels=labels, helps=helps)
 
 
 def operator(constraint: Constraint) -> Span:

@@ -73,7 +73,8 @@ def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.
 
 
 def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
-    """The values present in an array of options.  A first loop counts them and records their indices, in order."""
+    """The values present in an array of options.  A first loop counts them and records their indices, in order: each
+    step records its own, and the next one writes over it if there was no value (as `Prelude._places`)."""
     maybe, size = element_type(cx, options)
     assert isinstance(maybe, ty.Con)
     (t,) = maybe.args
@@ -101,8 +102,9 @@ def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
         return term.Match(span, some.ty, prim(maybe, "index", var(xs, options.ty), at), arms)
 
     one_more = prim(ty.I64, "add", var(count, ty.I64), int_lit(span, 1))
+    more = cases(var(i, ty.I64), one_more, var(count, ty.I64))
     written = prim(ints, "update", var(places, ints), var(i, ty.I64), var(count, ty.I64))
-    step = cases(var(i, ty.I64), term.Tuple(span, noted, (one_more, written)), var(state, noted))
+    step = term.Tuple(span, noted, (more, written))
     n = dim(var(xs, options.ty), 0, span)
     start = term.Tuple(span, noted, (int_lit(span, 0), prim(ints, "fill", n, int_lit(span, 0))))
     note = term.For(span, noted, state, start, i, n, open_(var(state, noted), step))
@@ -263,7 +265,8 @@ def slice_of(cx: Context, source: term.Term, s: tree.Slice, span: Span) -> term.
 
 @rule(tree.ArrayWith)
 def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
-    """Array update.  All values are computed first, so `{ a with [i] = a[j]; [j] = a[i] }` swaps."""
+    """Array update.  All places and values are computed first, from left to right, so
+    `{ a with [i] = a[j]; [j] = a[i] }` swaps."""
     old = cx.infer(e.array, expected)
     name = cx.unique("array")
     result: term.Term = term.Var(e.array.span, old.ty, name)
@@ -275,14 +278,25 @@ def array_with(cx: Context, e: tree.ArrayWith, expected) -> term.Term:
         for _ in indices:
             elem, _size = element_type(cx, term.Var(e.array.span, elem, "element"))
         new = cx.check(value, elem, Why("the new element"))
-        operands = [new, *places]
+        if len(e.updates) > 1 or not all(map(is_plain, places)):
+            places = [named(cx, place, bound) for place in places]
         if len(e.updates) > 1:
-            operands = [named(cx, operand, bound) for operand in (*places, new)]
-            operands = [operands[-1], *operands[:-1]]
-        result = term.Prim(e.span, old.ty, "update", (result, *operands))
+            new = named(cx, new, bound)
+        result = term.Prim(e.span, old.ty, "update", (result, new, *places))
     for name, value in reversed(bound):
         result = term.Let(e.span, old.ty, name, (), value, result)
     return result
+
+
+def is_plain(index: term.Term) -> bool:
+    """True for an index that may as well be computed later: it neither fails nor does anything."""
+    match index:
+        case term.Prim(_, _, "add" | "sub" | "mul", args):
+            return all(map(is_plain, args))
+        case term.Prim(_, _, "mod" | "div", (left, term.Lit(_, _, right))):
+            return right != 0 and is_plain(left)
+        case _:
+            return isinstance(index, term.Var | term.Lit)
 
 
 def named(cx: Context, value: term.Term, bound: list[tuple[str, term.Term]]) -> term.Term:

@@ -132,6 +132,8 @@ def binary(cx: Context, e: tree.Binary, expected) -> term.Term:
         if warning := default_value(e):
             cx.warnings.add(warning)
         left = cx.infer(e.left)
+        if type(prune(left.ty)) is ty.Fn:  # it lacks an argument: the right side, which is none, is not to blame
+            cx.require(left.ty, "data", e.left.span)
         way = applied_first(e, left.ty) or by_elements(cx, e, left.ty)
         why = Why(f"the right side of `{e.op}`", e.left.span, "its left side", help=way)
         _, right = branch(cx, e.right, left.ty, None, why)

@@ -12,7 +12,7 @@ from dpl.types.messages.axes import along
 from dpl.types.messages.parts import as_argument, converted
 from dpl.types.messages.pretty import show_scheme
 from dpl.types.solve.constraints import NUMERIC
-from dpl.types.solve.meta import Meta, Type, prune
+from dpl.types.solve.meta import Meta, Type, dimensions, prune
 from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
 
@@ -64,10 +64,13 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
     kinds = ["" if a is not arrows[i] and prune(a.arg) is wanted else kind_of(a.arg) for a in arrows]
-    known = of_module_type(cx, name, args, i, wanted) or without_settings(cx, name, args, given, kinds)
+    texts = [written(arg.value) for arg in args]
+    types = [type_given(cx, arg.value) for arg in args], [arrow.arg for arrow in arrows]
+    known = exchanged(name, given, kinds, texts, i) or by_ranks(name, *types, texts, i)
+    known = known or of_module_type(cx, name, args, i, wanted) or without_settings(cx, name, args, given, kinds)
     if known := known or of_data(cx, name, value, given[i], wanted):
         return known
-    order = exchanged(name, given, kinds, [written(arg.value) for arg in args], i)
+    order = in_order(name, given, kinds, texts, i)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
     return order or usual_of(cx, wanted) or of_kind(cx, name, value, given[i], wanted)
@@ -308,10 +311,28 @@ def exchanged(name: str, given: list[str], wanted: list[str], texts: list[str], 
     for j in range(min(len(given), len(wanted))):
         free = j < i and wanted[j] == given[j] == wanted[i]  # of any type; what was given decided it
         if fits(given[j], wanted[i]) and (free or fits(given[i], wanted[j])) and not fits(given[i], wanted[i]):
-            order = [*range(len(texts))]
-            order[i], order[j] = j, i
-            return f"the other way round:  {name} {' '.join(texts[k] for k in order)}"
-    return in_order(name, given, wanted, texts, i)
+            return the_other_way_round(name, texts, i, j)
+    return ""
+
+
+def by_ranks(name: str, given: Sequence[Type | None], wanted: Sequence[Type], texts: list[str], i: int) -> str:
+    """A help for `Linalg.solve b a`, a vector where a matrix is wanted and the reverse: the ranks are exchanged."""
+    for j in range(min(len(given), len(wanted))):
+        here, there = (rank(given[i]), rank(wanted[i])), (rank(given[j]), rank(wanted[j]))
+        if here == there[::-1] and here[0] != here[1] and 0 not in here:
+            return the_other_way_round(name, texts, i, j)
+    return ""
+
+
+def the_other_way_round(name: str, texts: list[str], i: int, j: int) -> str:
+    order = [*range(len(texts))]
+    order[i], order[j] = j, i
+    return f"the other way round:  {name} {' '.join(texts[k] for k in order)}"
+
+
+def rank(t: Type | None) -> int:
+    """How many dimensions an array has; 0 if it is none, or unknown."""
+    return len(dimensions(t)[0]) if t else 0
 
 
 def in_order(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:
@@ -346,21 +367,20 @@ def kind_of(t: Type | None) -> str:
 
 def kinds_wanted(t: Type) -> list[str]:
     """What a function takes, argument by argument."""
-    t, kinds = prune(t), []
+    return [kind_of(arg) for arg in types_wanted(t)]
+
+
+def types_wanted(t: Type) -> list[Type]:
+    t, types = prune(t), []
     while type(t) is ty.Fn:
-        kinds.append(kind_of(t.arg))
+        types.append(t.arg)
         t = prune(t.result)
-    return kinds
+    return types
 
 
 def kind_given(cx: Context, e: tree.Expr | term.Term) -> str:
     """What an argument is outermost, as far as it can be seen without inference."""
     match e:
-        case tree.Var(_, name):
-            return kind_of(result_of(cx, name, 0))
-        case tree.App():
-            head, args = spine(e)
-            return kind_of(result_of(cx, head.name, len(args))) if isinstance(head, tree.Var) else ""
         case tree.Lit(_, value):
             return "string" if isinstance(value, str) else "bool" if isinstance(value, bool) else NUMBER
         case tree.Fun():
@@ -371,10 +391,22 @@ def kind_given(cx: Context, e: tree.Expr | term.Term) -> str:
             return "list"
         case tree.Tuple():
             return "Tup"
-        case term.Node():
-            return kind_of(e.ty)
         case _:
-            return ""
+            return kind_of(type_given(cx, e))
+
+
+def type_given(cx: Context, e: tree.Expr | term.Term) -> Type | None:
+    """The type of an argument that is a name or a call, or that is known already."""
+    match e:
+        case tree.Var(_, name):
+            return result_of(cx, name, 0)
+        case tree.App():
+            head, args = spine(e)
+            return result_of(cx, head.name, len(args)) if isinstance(head, tree.Var) else None
+        case term.Node():
+            return e.ty
+        case _:
+            return None
 
 
 def written(e: tree.Expr | term.Term) -> str:

@@ -280,7 +280,7 @@ class Lift(Constraint):
     def _fitting(self, emit, tops: list, whole) -> bool:
         for t in tops:
             if t is not whole:
-                emit(Fits((t, whole), self.span))
+                emit(Fits((t, whole), self.span, operands=self._places(t, whole)))
         return True
 
     def default(self, s, emit) -> None:

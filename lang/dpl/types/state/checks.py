@@ -273,7 +273,10 @@ def which(value: term.Term, k: int) -> str:
 
 def unlike(value: term.Term, k: int, wanted: term.Term) -> str:
     """The message for a size that differs from the wanted one."""
-    return f"{which(value, k)} is not that of {named(wanted) or 'the other'}"
+    other = named(wanted) or "the other"
+    if other == named(value):  # of two parameters of one name
+        other = f"the other {other}"
+    return f"{which(value, k)} is not that of {other}"
 
 
 def _pairs(

@@ -39,6 +39,16 @@ PRODUCTS = ("mul", "matmul", "dot")
 FLAT = "the derivative there is taken as 0"
 STEEP = "its slope there is infinite"
 SLOPES = {"abs": FLAT, "relu": FLAT, "sqrt": STEEP, "pow": STEEP, "hypot": FLAT, "norm": FLAT}
+SMOOTH = {
+    "abs": "sqrt (x * x + 1e-6)  for  abs x",
+    "relu": "softplus x  for  relu x",
+    "sqrt": "sqrt (x + 1e-6)  for  sqrt x",
+    "pow": "(x + 1e-6) ** p  for  x ** p",
+    "hypot": "sqrt (x * x + y * y + 1e-6)  for  hypot x y",
+    "norm": "sqrt (sum (x * x) + 1e-6)  for  norm x",
+    "max": "logsumexp [a, b]  for  max a b",
+    "min": "-logsumexp [-a, -b]  for  min a b",
+}
 OPERATOR = {"pow": "**"}  # as it is written
 
 Kinks = frozenset[tuple[str, Span]]
@@ -104,11 +114,12 @@ def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
 def message(span: Span, name: str, place: Span, own: set[Source]) -> Diagnostic:
     what = SLOPES.get(name, "the derivative there is that of one side")
     where = "two equal operands" if name in ("max", "min") else "0"
+    ways = "start at small random numbers"
+    ways = f"{ways}, or smooth it:  {SMOOTH[name]}" if name in SMOOTH else ways
     name = OPERATOR.get(name, name)
     labels = (Label(place, f"`{name}` of {where} here"),) if place.source in own and place != span else ()
-    helps = ("start at small random numbers, or smooth it:  sqrt (x * x + 1e-6)  for  abs x",)
     return Diagnostic(
-        "W0404", f"this derivative starts at a kink: `{name}` of {where}", span, note=what, labels=labels, helps=helps
+        "W0404", f"this derivative starts at a kink: `{name}` of {where}", span, note=what, labels=labels, helps=(ways,)
     )
 
 

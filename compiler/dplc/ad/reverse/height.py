@@ -1,0 +1,140 @@
+"""Height reduction of the backward loop's recurrence (Schlansker and Kathail 1993): a step multiplies once.
+
+    for j < n state (c = c0) {                      for j < n state (c = c0) {
+      u = mul c a;  v = mul c b;  w = mul u d         s = mul a d;  t = sub s b
+      y = sub w v                             =>      y = mul c t
+      yield y }                                       yield y }
+
+Each step waits for the cotangent of the one after it, through all operations of its way back.  The slope of the step
+does not depend on that, so it is known before: steps overlap, and one product is left to wait for.  This is
+preaccumulation (`preaccumulation.py`) of a step.  The product of the slopes may leave the range of numbers where the
+products one by one would not, and a cotangent that fades away is 0 sooner: subnormal numbers, each rounded up, need not
+fade at all, and take a hundred cycles each.
+
+The cotangent must be the only one that goes from step to step on its way, and sums that are added to do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dpl.node import node, replace
+
+from dplc.ad.builder import Builder
+from dplc.flat import term as f
+from dplc.flat.walk import names, rhs_mentions
+
+SAVED = 2  # operations less to wait for, at least
+
+
+@node
+class _Linear:
+    """A number that is the state times a slope, plus an offset; None for a slope of 1 and no offset.  `height`: the
+    operations on its way from the state."""
+
+    slope: f.Atom | None
+    offset: f.Atom | None
+    height: int
+
+
+def lowered(loop: f.For, states: Sequence[f.Var], supply: f.Supply) -> f.For:
+    """The loop where those of its first states that are recurrences by themselves are multiplied once."""
+    for k, state in enumerate(states):
+        if f.is_float(state.ty):
+            body = _lowered(loop, k, supply)
+            loop = loop if body is None else replace(loop, body=body)
+    return loop
+
+
+def _lowered(loop: f.For, k: int, supply: f.Supply) -> f.Block | None:
+    body, state, b = loop.body, loop.state[k], Builder(supply)
+    known = {state.name: _Linear(None, None, 0)}
+    varying = _varying(loop, k)
+    for bind in body.binds:
+        if varying.isdisjoint(rhs_mentions(bind.rhs)):
+            continue
+        one = _combined(b, bind.rhs, known, varying) if isinstance(bind.rhs, f.Op) else None
+        if one is not None:
+            known[bind.vars[0].name] = one
+    result = body.results[k]
+    found = known.get(result.name) if isinstance(result, f.Var) else None
+    if found is None or found.slope is None or found.height < SAVED + 1 + (found.offset is not None):
+        return None
+    end: f.Atom = b.op("mul", state, found.slope)
+    if found.offset is not None:
+        end = b.op("add", end, found.offset)
+    results = (*body.results[:k], end, *body.results[k + 1 :])
+    made = f.Block((*body.binds, *b.binds), results)
+    return made if _live(made) - _live(body) <= found.height - 1 else None
+
+
+def _varying(loop: f.For, k: int) -> set[str]:
+    """The names that depend on state number `k`, in this step or in later ones."""
+    varying = {loop.state[k].name}
+    while True:
+        before = len(varying)
+        for bind in loop.body.binds:
+            if not varying.isdisjoint(rhs_mentions(bind.rhs)):
+                varying.update(names(bind.vars))
+        for state, result in zip(loop.state, loop.body.results, strict=False):
+            if isinstance(result, f.Var) and result.name in varying:
+                varying.add(state.name)
+        if len(varying) == before:
+            return varying
+
+
+def _combined(b: Builder, op: f.Op, known: dict[str, _Linear], varying: set[str]) -> _Linear | None:
+    """An operation on what is linear in the state; None if its result is not, as of a product with another sum."""
+    parts = [known.get(a.name) if isinstance(a, f.Var) else None for a in op.args]
+    if any(isinstance(a, f.Var) and a.name in varying and p is None for a, p in zip(op.args, parts, strict=True)):
+        return None
+    match op.op, op.args, parts:
+        case "neg", _, [_Linear(slope, offset, height)]:
+            one = f.Const(-1.0, op.args[0].ty) if slope is None else b.op("neg", slope)
+            return _Linear(one, offset and b.op("neg", offset), height)
+        case "mul", (_, by), [_Linear() as part, None]:
+            return _scaled(b, "mul", part, by)
+        case "mul", (by, _), [None, _Linear() as part]:
+            return _scaled(b, "mul", part, by)
+        case "div", (_, by), [_Linear() as part, None]:
+            return _scaled(b, "div", part, by)
+        case "add" | "sub" | "acc_add" as name, (x, y), [left, right]:
+            return _sum(b, name, (x, left), (y, right))
+        case _:
+            return None
+
+
+def _scaled(b: Builder, name: str, part: _Linear, by: f.Atom) -> _Linear:
+    if part.slope is not None:
+        slope: f.Atom = b.op(name, part.slope, by)
+    else:
+        slope = by if name == "mul" else b.op("div", f.Const(1.0, by.ty), by)
+    return _Linear(slope, part.offset and b.op(name, part.offset, by), part.height + 1)
+
+
+def _sum(b: Builder, name: str, left: tuple[f.Atom, _Linear | None], right: tuple[f.Atom, _Linear | None]) -> _Linear:
+    """A sum or difference of two numbers, of which one at least is linear in the state."""
+    one = f.Const(1.0, left[0].ty)
+    slopes = [None if part is None else part.slope or one for _, part in (left, right)]
+    offsets = [atom if part is None else part.offset for atom, part in (left, right)]
+    height = 1 + max(part.height for _, part in (left, right) if part is not None)
+    return _Linear(_either(b, name, *slopes), _either(b, name, *offsets), height)
+
+
+def _either(b: Builder, name: str, x: f.Atom | None, y: f.Atom | None) -> f.Atom | None:
+    """A sum or difference, of one part if the other one is not there."""
+    if y is None:
+        return x
+    if x is None:
+        return b.op("neg", y) if name == "sub" else y
+    return b.op(name, x, y)
+
+
+def _live(body: f.Block) -> int:
+    """How many bindings are needed for the results."""
+    needed, count = set(names(body.results)), 0
+    for bind in reversed(body.binds):
+        if not needed.isdisjoint(names(bind.vars)):
+            needed.update(rhs_mentions(bind.rhs))
+            count += 1
+    return count
