@@ -17,7 +17,7 @@ export f = f
 
 fn f(n: i64, a: f64[,], b: f64[], p: i64[], c: bool) -> (f64[])
   out: f64[] = par i < n to keep
-    x: f64 = index a 3 i
+    x: f64 = index unchecked=true a 3 i
     {}
     yield y
   return out
@@ -27,7 +27,7 @@ STENCIL = """low: bool = eq i 0
       yield 0.0
     else
       k: i64 = sub i 1
-      z: f64 = index a 2 k
+      z: f64 = index unchecked=true a 2 k
       w: f64 = div x z
       yield w"""
 BODIES = {
@@ -38,9 +38,10 @@ BODIES = {
       yield x
     else
       yield 0.0"""),
-    "numbers far apart": (False, STENCIL.replace("index a 2 k", "index a k 2")),
-    "one number for all points": (False, STENCIL.replace("index a 2 k", "index b 2")),
-    "places that an array tells": (False, STENCIL.replace("sub i 1", "index p i")),
+    "numbers far apart": (False, STENCIL.replace("index unchecked=true a 2 k", "index unchecked=true a k 2")),
+    "a read that is checked": (False, STENCIL.replace("unchecked=true ", "")),
+    "one number for all points": (False, STENCIL.replace("index unchecked=true a 2 k", "index unchecked=true b 2")),
+    "places that an array tells": (False, STENCIL.replace("sub i 1", "index unchecked=true p i")),
     "a remainder": (False, STENCIL.replace("sub i 1", "mod i 5")),
     "a function": (False, STENCIL.replace("div x z", "atan2 x z")),
     "a function outside of the branch": (False, STENCIL.replace("low:", "t: f64 = exp x\n    low:")),

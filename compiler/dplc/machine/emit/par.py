@@ -401,7 +401,7 @@ class _Nest:
         inside(False)
         edge = self.e.unit.loop_mark(self.e.unit.metadata('!{!"llvm.loop.vectorize.enable", i1 false}'))
         low, high = between.borders[index.name]
-        return Bordered(count, low, high, edge, mark, inside)
+        return Bordered(count, low, high, between.in_order, edge, mark, inside)
 
     def own_access(self) -> str:
         """The mark of accesses to what this Par makes."""

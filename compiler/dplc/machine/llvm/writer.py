@@ -31,12 +31,14 @@ class Halves:
 @node
 class Bordered:
     """The metadata of a loop without a state, over `count` steps in all, that is written twice: for the first `low` and
-    the last `high` steps, with the metadata `edge`; and for those between, after `inside` was told so.  The loop may be
-    a piece of these steps, after `done` others."""
+    the last `high` steps, with the metadata `edge`; and for those between, after `inside` was told so.  The last ones
+    are done first, with the first ones, unless all are to be done `in_order`.  The loop may be a piece of these steps,
+    after `done` others."""
 
     count: str
     low: int
     high: int
+    in_order: bool
     edge: str
     mark: str | Halves
     inside: Callable[[bool], None]
@@ -221,7 +223,7 @@ class Writer:
     def bordered(
         self, first: str, n: str, body: Callable[[str, Values], Values], how: Bordered, loop: Loop | None
     ) -> Values:
-        """for i from `first` to n - 1: the steps at the borders, then the others."""
+        """for i from `first` to n - 1: the steps at the borders, then the others; or those at the last border last."""
         if not (how.low or how.high):
             how.inside(True)
             made = self.count_to(n, body, mark=how.mark, first=first, loop=loop)
@@ -236,8 +238,9 @@ class Writer:
 
         start = either("smin", n, either("smax", first, here(str(how.low))))
         end = either("smax", start, either("smin", n, here(self.let(f"sub i64 {how.count}, {how.high}"))))
+        late_ones = bool(how.high) and how.in_order
         before = self.let(f"sub i64 {start}, {first}")
-        both = self.add(before, self.let(f"sub i64 {n}, {end}"))
+        both = before if late_ones else self.add(before, self.let(f"sub i64 {n}, {end}"))
 
         def edge(k: str, _: Values) -> Values:
             late = self.add(end, self.let(f"sub i64 {k}, {before}"))
@@ -248,6 +251,8 @@ class Writer:
         how.inside(True)
         self.count_to(end, body, mark=how.mark, first=start, loop=loop)
         how.inside(False)
+        if late_ones:
+            self.count_to(n, body, mark=how.edge, first=end)
         return []
 
     def middle(self, first: str, n: str, steps: int) -> str:

@@ -25,6 +25,7 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.remembered import remembered
 from dplc.flat.walk import every, mentions, names, rebuild, rhs_mentions, unchanged, with_binds, with_rhs
 from dplc.passes.simplify.fold import fold
+from dplc.passes.simplify.purity import droppable
 
 MOST = 256  # operations of a loop that is written twice
 FAR = 2  # steps of a border, in a space of any length
@@ -36,11 +37,12 @@ Space = Sequence[tuple[f.Var, f.Atom]]
 @node
 class Middle:
     """What points do between the borders; `same` are results of branches, with what they are.  `borders` has how many
-    steps of an index lie at its two borders."""
+    steps of an index lie at its two borders.  If points may fail, they are done in order: the first failure is told."""
 
     binds: tuple[f.Bind, ...]
     same: tuple[tuple[f.Var, f.Atom], ...]
     borders: dict[str, tuple[int, int]]
+    in_order: bool
 
 
 def middle(
@@ -61,7 +63,8 @@ def middle(
     if not work.decided:
         return None
     same = [(var, work.known[var.name]) for bind in binds for var in bind.vars if var.name in work.known]
-    return Middle(inside.binds, tuple(same), work.borders)
+    in_order = not all(droppable(bind.rhs) for bind in binds)
+    return Middle(inside.binds, tuple(same), work.borders, in_order)
 
 
 def numbers_for(body: f.Block, wanted: Sequence[str]) -> list[f.Bind]:

@@ -8,7 +8,8 @@
 
 LLVM takes each arm to run every second time, and an arm for NaN never, so a loop of many branches seems to be fast as
 it is.  But branches are mispredicted, and an arm of arithmetic costs a vector little.  That holds where all that a loop
-does of its own index is quick on vectors, and what it reads lies side by side.
+does of its own index is quick on vectors, and what it reads lies side by side.  A loop that checks what it reads may
+end early, so it has no vectors, and LLVM would tell the user so.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class _Step:
             case f.If(_, then, else_):
                 return self.is_quick(then, True) and self.is_quick(else_, True)
             case f.Op("index", (array, *at)):
-                return rank_of(array.ty) == len(at) and bind.vars[0].ty in FLOATS and self.side_by_side(at)
+                number = rank_of(array.ty) == len(at) and bind.vars[0].ty in FLOATS
+                return number and bool(bind.rhs.attr("unchecked")) and self.side_by_side(at)
             case f.Op(name, args) if args[0].ty == f.I64:
                 return self.whole(bind.vars[0], name, args)
             case f.Op("powi", (_, f.Const(power))):
