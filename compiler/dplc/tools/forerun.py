@@ -170,7 +170,6 @@ def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, 
             stops_there: bool) -> Resumed:  # fmt: skip
     datas = DataTypes(program.datas)
     given: dict[str, Value] = {}
-    steps: dict[int, int] = {}
     done: set[int] = set()
     for number, item in enumerate(program.items):
         file = folder / f"item{number}"
@@ -181,6 +180,18 @@ def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, 
         elif value_of(item) and is_readable(item.ty, datas):
             assert isinstance(item, c.Def)
             given[item.name] = read(file.read_text(encoding="utf-8"), item.ty, datas)
+    steps, ends, swept = states(writer, folder, datas, given)
+    ends = ends if stops_there else {}
+    rest = Resumer(program, own, steps=steps, ends=ends, swept=swept, done=frozenset(done)).rewritten()
+    nothing = c.Tuple(NOWHERE, t.UNIT, ())
+    names = [c.Def(name, (), ty, nothing) for name, ty in types_of_given(writer, given)]
+    return Resumed(replace(rest, items=[*names, *rest.items]), given, failure)
+
+
+def states(writer: Writer, folder: Path, datas: DataTypes, given: dict[str, Value]
+           ) -> tuple[dict[int, int], dict[int, int], dict[int, tuple[int, int] | None]]:  # fmt: skip
+    """The numbers of a Resumer's loops; `given` receives their states."""
+    steps: dict[int, int] = {}
     ends: dict[int, int] = {}
     swept: dict[int, tuple[int, int] | None] = {}
     for number, spot in writer.spots.items():
@@ -192,7 +203,9 @@ def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, 
         if found and after is not None and after > found[0]:
             ends[number] = after
         elif (last := written(folder / f"sweep{number}last", reached, datas)) is not None:
-            found, swept[number] = last, None
+            found = last
+            if written(folder / f"sweep{number}behind", t.I64, datas) is not None:
+                swept[number] = None
             flow = t.Tup((spot.ty, spot.beside or t.UNIT))
             if is_readable(flow, datas):
                 later = written(folder / f"sweep{number}", t.Tup((t.I64, spot.ty, flow)), datas)
@@ -202,11 +215,7 @@ def resumed(program: c.Program, own: set[Source], writer: Writer, folder: Path, 
                     given |= {before_name(number): before[1], cotangent_name(number): later[2]}
         if found:
             steps[number], given[given_name(number)] = found
-    ends = ends if stops_there else {}
-    rest = Resumer(program, own, steps=steps, ends=ends, swept=swept, done=frozenset(done)).rewritten()
-    nothing = c.Tuple(NOWHERE, t.UNIT, ())
-    names = [c.Def(name, (), ty, nothing) for name, ty in types_of_given(writer, given)]
-    return Resumed(replace(rest, items=[*names, *rest.items]), given, failure)
+    return steps, ends, swept
 
 
 def written(file: Path, ty: t.Ty, datas: DataTypes) -> Value | None:

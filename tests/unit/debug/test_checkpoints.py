@@ -14,6 +14,7 @@ from dpl.debug.run import Ended, Run
 from dpl.eval.values.datatypes import DataTypes
 from dpl.eval.values.show import Shower
 from dpl.source import Source
+from dplc.passes.entry import checkpoints
 from dplc.passes.entry.checkpoints import Writer
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
@@ -151,6 +152,33 @@ def test_a_gradient_is_native_until_the_incident(name: str) -> None:
     assert ("main.at.cotangent0" in found.given) == (name in ("sweep", "outside"))
     error = on_large_stack(lambda: explain(found.program, {module.source for module in modules}, [], found.given))
     assert error and error.diagnostics[0].title.startswith(told), error
+
+
+BEFORE = "let f w = let z = sqrt (w - w) in "
+BETWEEN = "let f w = let a = (loop v = w for i < n do v * 0.999 + w) in let z = sqrt (a - a) in "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BEFORE + "loop v = z for i < n do v * 0.999 + w",
+        BEFORE + "loop v = w for i < n do v * 0.999 + z * w",
+        BETWEEN + "loop v = z for i < n do v * 0.999 + w",
+        BETWEEN + "fst (loop (v, k) = (z, 0) while k < n do (v * 0.999 + w, k + 1))",
+        BETWEEN + "loop v = z for i < n do if i = 1500 then v + (w - w) ** 0.5 else v * 0.999 + w",
+    ],
+)
+def test_the_incident_told_is_that_of_the_whole(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operation before a loop is told with the cotangents of all its steps, and after one in the loop."""
+    monkeypatch.setattr(checkpoints, "WORTH", 1)
+    text = f"let n = 3000\n{text}\ndo print (grad f 1.0)\n"
+    program, modules = on_large_stack(lambda: program_of(text))
+    own = {module.source for module in modules}
+    found = forerun(program, modules, [], "nonfinite", stops_there=True)
+    assert isinstance(found, Resumed)
+    rest = on_large_stack(lambda: explain(found.program, own, [], found.given))
+    whole = on_large_stack(lambda: explain(program, own, [], {}))
+    assert rest and whole and rest.diagnostics[0].title == whole.diagnostics[0].title
 
 
 def test_a_gradient_that_prints_is_left_alone() -> None:

@@ -237,25 +237,14 @@ class Datas:
 
     def of_any_size(self, ty: t.Con) -> bool:
         """True if the argument of the only constructor, or the only field, is an array, of a size that the declaration
-        does not tell.  A size that is a parameter may be `?`, which is two sizes in one array."""
-        found = self.without_sets(ty)
+        does not tell.  A size that is a parameter may be `?`, which is two sizes in one array.  So may be those of an
+        array in the place of a parameter."""
         declared = self.datas[ty.name].cases[0][1]
-        if isinstance(declared, t.Var):
-            return isinstance(found, t.Arr)
-        return declared is not None and any(size.terms for size in dimensions(declared)[0])
-
-    def without_sets(self, ty: t.Con) -> t.Ty | None:
-        """The argument of the first constructor, which may be a parameter, or data with parameters.  Types of patterns
-        do not tell their sets."""
-        self.arity(ty.name)
-        types = self.types_of(ty)
-        match self.decorated[ty.name][0]:
-            case t.Var(name):
-                return types[name]
-            case t.Con(name, args):
-                return t.Con(name, tuple([types[a.name] if isinstance(a, t.Var) else a for a in args]))
-            case other:
-                return other
+        if declared is None:
+            return False
+        sizes, inner = dimensions(declared)
+        given = self.types_of(ty)[inner.name] if isinstance(inner, t.Var) else inner
+        return isinstance(given, t.Arr) or any(size.terms for size in sizes)
 
     def lone_field(self, ty: t.Con) -> bool:
         """True for a record with a single field that is its payload."""

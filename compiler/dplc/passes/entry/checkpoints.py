@@ -15,13 +15,14 @@ The loops are those on the spine of the program: in its items, and in functions 
 for that.  Values of definitions that took long to compute are written, and given, too.  What runs more than once is
 left alone.  So are programs whose items change references: leaving steps out would lose the changes.
 
-A gradient whose function has such loops is computed in three parts, as a sweep comes to the last steps first:
+A gradient whose function has such loops is computed in parts, as a sweep comes to the last steps first:
 
     grad f x                               runs once
 
     f x; grad g x                Writer: f writes checkpoints, and so do the sweeps of loops of g
     h x; grad f x                Resumer: h has the last steps of f; so if f x is not finite itself, else
-    grad h x; p x; grad f x      where p has the part of a sweep with the incident
+    grad h x; grad f x           if the incident is behind all loops, or
+    p x; grad f x                where p has the part of a sweep with the incident
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class Writer(Spine):
 
     folder: Path = Path()
     finite: bool = False
+    first: int = 0  # the number of the first loop in the gradient
 
     def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
         if not isinstance(item, c.Def):
@@ -93,14 +95,16 @@ class Writer(Spine):
 
         def mark(state: c.Term, beside: c.Term) -> c.Term:
             plan = self.plan(f"main.at.sweep{number}", LAST, span)
+            swept = self.reference(f"main.at.swept{self.first}", t.BOOL, c.Lit(span, t.BOOL, False))
             kept = self.reference(f"main.at.kept{number}", t.STRING, c.Lit(span, t.STRING, ""))
             path = c.Lit(span, t.STRING, str(self.folder / f"sweep{number}"))
             step = c.Var(span, t.I64, old.index)
-            return self.helper("_marked", [state.ty, beside.ty], plan, kept, path, step, state, beside)
+            return self.helper("_marked", [state.ty, beside.ty], plan, swept, kept, path, step, state, beside)
 
         return marked(old, outside(old), init, mark)
 
     def gradient(self, term: c.App, first: int, alone: c.Term) -> c.Term:
+        self.first = first
         rest = self.once_more(term, first) if self.finite else term
         return c.Let(term.span, term.ty, "_", (), alone, rest)
 
@@ -136,8 +140,8 @@ class Writer(Spine):
 @record
 class Resumer(Spine):
     """`steps` are the steps that were done before the checkpoint of a loop, `ends` those where it may end as its state
-    is not finite, `swept` the steps between which a sweep made a number that is not finite (none if it has only
-    begun), `done` the items that need not be done."""
+    is not finite, `swept` the steps between which a sweep made a number that is not finite (none if it was the
+    first, and was given one), `done` the items that need not be done."""
 
     steps: Mapping[int, int] = field(default_factory=dict)
     ends: Mapping[int, int] = field(default_factory=dict)
@@ -177,11 +181,10 @@ class Resumer(Spine):
         numbers = range(first, len(self.spots))
         if max(self.steps.get(number, 0) for number in numbers) < WORTH:
             return term
-        rest: c.Term = term
         swept = [self.swept[number] for number in numbers if number in self.swept]
-        if any(swept) or not swept:  # a part of a sweep, or the function itself
-            rest = c.Let(term.span, term.ty, "_", (), alone, rest)
-        return c.Let(term.span, term.ty, "_", (), self.once_more(term, first), rest) if swept else rest
+        if None in swept and all(self.spots[number].beside for number in numbers if number in self.steps):
+            alone = self.once_more(term, first)
+        return c.Let(term.span, term.ty, "_", (), alone, term)
 
     def repeated(self, head: c.Var, args: Sequence[c.Term], found: c.Def, number: int) -> tuple[c.Var, list[c.Term]]:
         if number not in self.steps:
