@@ -14,6 +14,7 @@ from dpl.source import Span
 _PIECE = regex(r'"(?:\\.|[^"\\])*"|--[^\n]*|\bwith\b|[][(){},;]', re.DOTALL)
 _WRITTEN = regex(r"[-\d:\s]+")  # a literal index or slice: its text shows its value
 _BACKWARDS = regex(r"(?:^|:)\s*-\s*\d")
+_NUMBER = regex(r"-?\d+")
 
 
 class OutOfBounds(DplError):
@@ -39,11 +40,12 @@ class OutOfBounds(DplError):
         return DplError(replace(bare, span=at, note=note, labels=(Label(array, has),), helps=self.ways(at, array)))
 
     def ways(self, at: Span, array: Span) -> tuple[str, ...]:
-        """What was meant, if the index counts from the end, or the slice ends before it begins."""
+        """What was meant, if the index counts from the end, or the slice ends before it begins.  In an executable's table
+        of messages, the numbers are not known yet."""
         if _BACKWARDS.search(at.text):
             return (f"from the end:  {array.text}[length {array.text} - 1]",)
-        low, is_slice, high = self.value.partition(":")
-        return ("a slice begins at or before its end",) if is_slice and int(low) > int(high) else ()
+        numbers = [int(part) for part in self.value.split(":") if _NUMBER.fullmatch(part)]
+        return ("a slice begins at or before its end",) if len(numbers) == 2 and numbers[0] > numbers[1] else ()
 
 
 def index_error(index: int, length: int, back: int) -> OutOfBounds:
