@@ -4,13 +4,16 @@
     d = acc_index c v n i                 else par k < n to keep in a { x = a[k] + b[k]; yield x }
                                       d = the same with v added where k is i, in one Par
 
-An addition to one element of a sum, after it, is done by its points: the host would need the whole array for it.
+An addition to one element of a sum, after it, is done by its points, and so is one to an element of what another Par
+keeps: the host would need the whole array for it.
 In the points of Pars, and in functions that they call, nothing changes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+
+from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, all_hold, block_of
@@ -41,6 +44,9 @@ def _block(block: f.Block, supply: f.Supply, uses: Counter[str]) -> f.Block:
             element = rest[0] if rest and uses[total.name] == 1 and is_element(rest[0].rhs, total) else None
             binds += _sum([bind, rest.pop(0)] if element else [bind], supply)
         elif isinstance(bind.rhs, f.Par):
+            element = rest[0] if rest and is_kept(bind) and uses[bind.vars[0].name] == 1 else None
+            if element is not None and is_element(element.rhs, bind.vars[0]):
+                bind = _with_element(bind, rest.pop(0), supply)
             binds.append(bind)
         else:
             binds.append(with_inner(bind, lambda inner: _block(inner, supply, uses)))
@@ -52,6 +58,13 @@ def is_cotangent_sum(rhs: f.Rhs) -> bool:
     return isinstance(rhs, f.Op) and rhs.op == "acc_add" and all(
         isinstance(x, f.Var) and isinstance(x.ty, f.Arr) and f.is_float(x.ty.elem) for x in rhs.args
     )  # fmt: skip
+
+
+def is_kept(bind: f.Bind) -> bool:
+    """True for a Par that keeps one number of each of its points."""
+    par = expect_type(f.Par, bind.rhs)
+    one = len(par.outs) == 1 and par.outs[0].kind == "keep" and not par.ordered
+    return one and f.is_float(par.body.results[0].ty) and rank_of(bind.vars[0].ty) == len(par.space)
 
 
 def is_element(rhs: f.Rhs, array: f.Var) -> bool:
@@ -84,7 +97,15 @@ def _sum(host: list[f.Bind], supply: f.Supply) -> list[f.Bind]:
     return [*block_of(b.binds, ()).binds, f.Bind(host[-1].vars, f.If(null, here, there))]
 
 
-def with_element(b: Builder, value: f.Var, op: f.Op, at: list[f.Var]) -> f.Var:
+def _with_element(bind: f.Bind, addition: f.Bind, supply: f.Supply) -> f.Bind:
+    """A Par whose points do an addition to an element of what they keep."""
+    par, b = expect_type(f.Par, bind.rhs), Builder(supply)
+    b.binds += par.body.binds
+    value = with_element(b, par.body.results[0], expect_type(f.Op, addition.rhs), [i for i, _ in par.space])
+    return f.Bind(addition.vars, replace(par, body=block_of(b.binds, (value,))))
+
+
+def with_element(b: Builder, value: f.Atom, op: f.Op, at: list[f.Var]) -> f.Var:
     """The value of a point, to which an operation adds a number if it is at the place of the point."""
     rank = len(at)
     here = all_hold(b, [b.op("eq", pair) for pair in zip(at, op.args[2 + rank :], strict=True)])
