@@ -40,8 +40,8 @@ class OutOfBounds(DplError):
         return DplError(replace(bare, span=at, note=note, labels=(Label(array, has),), helps=self.ways(at, array)))
 
     def ways(self, at: Span, array: Span) -> tuple[str, ...]:
-        """What was meant, if the index counts from the end, or the slice ends before it begins.  In an executable's table
-        of messages, the numbers are not known yet."""
+        """What was meant, if the index counts from the end, or the slice ends before it begins.  An executable's table
+        of messages has no numbers yet."""
         if _BACKWARDS.search(at.text):
             return (f"from the end:  {array.text}[length {array.text} - 1]",)
         numbers = [int(part) for part in self.value.split(":") if _NUMBER.fullmatch(part)]
