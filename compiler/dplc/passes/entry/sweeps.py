@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.walk import changed, subterms
+from dpl.core.names import bound
+from dpl.core.walk import changed, within
 from dpl.node import replace
 
 Names = Sequence[tuple[str, t.Ty]]
@@ -25,54 +26,10 @@ Names = Sequence[tuple[str, t.Ty]]
 
 def from_outside(loop: c.For | c.While) -> dict[str, t.Ty]:
     """The local names that the steps of a loop read from outside, with their types."""
-    bound, used = {loop.state}, dict[str, t.Ty]()
-    stack = [loop.body] if isinstance(loop, c.For) else [loop.cond, loop.body]
-    if isinstance(loop, c.For):
-        bound.add(loop.index)
-    while stack:
-        term = stack.pop()
-        stack += subterms(term)
-        match term:
-            case c.Var(ty=ty, name=name) if not is_global(name):
-                used[name] = ty
-            case c.Let(name=name) | c.Lam(param=name):
-                bound.add(name)
-            case c.For(state=state, index=index):
-                bound |= {state, index}
-            case c.While(state=state):
-                bound.add(state)
-            case c.Build(index=index):
-                bound.add(index)
-            case c.LetRec(bindings=bindings):
-                bound |= {name for name, _ in bindings}
-            case c.Match(arms=arms):
-                bound |= {name for arm in arms for name in names_of(arm.pattern)}
-            case c.Check(name=name):
-                bound.add(name)
-            case _:
-                pass
-    return {name: ty for name, ty in used.items() if name not in bound}
-
-
-def names_of(pattern: c.Pattern) -> set[str]:
-    """The names that a pattern binds."""
-    found, todo = set[str](), [pattern]
-    while todo:
-        match todo.pop():
-            case c.PVar(name=name):
-                found.add(name)
-            case c.PTuple(items=items) | c.PArray(items=items):
-                todo += items
-            case c.PCon(arg=arg) if arg is not None:
-                todo.append(arg)
-            case c.PAs(pattern=inside, name=name):
-                found.add(name)
-                todo.append(inside)
-            case c.POr(left=left, right=right):
-                todo += [left, right]
-            case _:
-                pass
-    return found
+    steps = (loop.body,) if isinstance(loop, c.For) else (loop.cond, loop.body)
+    own = bound(loop)
+    return {part.name: part.ty for step in steps for part in within(step)
+            if isinstance(part, c.Var) and not is_global(part.name) and part.name not in own}  # fmt: skip
 
 
 def is_global(name: str) -> bool:
