@@ -26,7 +26,6 @@ from dplc.flat.remembered import remembered
 from dplc.flat.walk import names, rhs_mentions
 
 SAVED = 2  # operations less to wait for, at least
-LINEAR = frozenset(("neg", "mul", "div", "add", "sub", "acc_add"))  # in one operand at least
 
 
 @node
@@ -72,8 +71,8 @@ def _lowered(loop: f.For, k: int, supply: f.Supply) -> f.Block | None:
 
 
 def _goes_on(body: f.Block, state: str, result: str) -> bool:
-    """True if a result comes from a state through nothing but linear operations, so that it may be linear in it.  Of
-    most states it does not, which is seen without a look at the others."""
+    """True if a result comes from a state through nothing but operations, so that it may be linear in it.  Of most
+    states it does not, which is seen without a look at the others."""
     made, seen, todo = _operations(body), set[str](), [result]
     while todo:
         name = todo.pop()
@@ -87,8 +86,8 @@ def _goes_on(body: f.Block, state: str, result: str) -> bool:
 
 @remembered
 def _operations(body: f.Block) -> dict[str, f.Op]:
-    """The linear operations of a block, by what they give."""
-    return {bind.vars[0].name: bind.rhs for bind in body.binds if isinstance(bind.rhs, f.Op) and bind.rhs.op in LINEAR}
+    """The operations of a block, by what they give."""
+    return {var.name: bind.rhs for bind in body.binds if isinstance(bind.rhs, f.Op) for var in bind.vars}
 
 
 @remembered
