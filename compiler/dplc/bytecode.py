@@ -1,6 +1,7 @@
 """Keeps the Python bytecode of imported modules in DPL's own cache.
 
-    bytecode/pack-KEY    of many modules, in one file; `pack-KEY-index` says where each of them is
+    bytecode/pack-KEY    of many modules, in one file; `pack-KEY-index` says where each of them is, and who adds some
+                         holds `pack-KEY-lock`
     bytecode/PATH        of one module, as Python would write it beside the source
 
 A compilation imports hundreds of modules.  To look for each of them in folders, and to read its own file, takes a third
@@ -36,6 +37,7 @@ from dpl.system import entries
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from io import BufferedWriter
     from types import CodeType, ModuleType
     from typing import Any
 
@@ -53,9 +55,12 @@ class Pack:
         self.path = path
         self.loader = Keeper if sys.dont_write_bytecode else Loader
         self.others: dict[str, tuple[str, Stamp, CodeType]] = {}  # modules that were found elsewhere
-        index = entries.read(f"{path}-index")
+        self.read()
+
+    def read(self) -> None:
+        index = entries.read(f"{self.path}-index")
         self.places: dict[str, Place] = marshal.loads(index) if index else {}
-        self.content = mapped(path) if index else b""
+        self.content = mapped(self.path) if index else b""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -67,25 +72,42 @@ class Pack:
 
     def code(self, name: str, source: str, when: Stamp | None) -> CodeType | None:
         """The bytecode of a module, if it is there, whole, and that of the source with this stamp."""
+        data = self.data(name, source, when)
+        return None if data is None else marshal.loads(data)
+
+    def data(self, name: str, source: str, when: Stamp | None) -> bytes | None:
         found, made_of, start, end, control = self.places.get(name, ("", None, 0, 0, b""))
         if (found, made_of) != (source, when):
             return None
         data = self.content[start:end]
-        return marshal.loads(data) if entries.control(data) == control else None
+        return data if entries.control(data) == control else None
 
     def save(self) -> None:
-        """Adds the modules that were found elsewhere, if there are many."""
+        """Adds the modules that were found elsewhere, if there are many.  Of several runs that end at once one does so;
+        the others, and those that end later, have found the same."""
         if len(self.others) < MANY or not entries.usable(entries.folder()):
             return
-        parts = [marshal.dumps(code) for _, _, code in self.others.values()]
-        with suppress(OSError):  # the disk is full
-            if len(self.content) > LARGEST:
-                os.unlink(self.path)
-            end = appended(self.path, b"".join(parts)) - sum(map(len, parts))
-            for (name, (source, when, _)), data in zip(self.others.items(), parts, strict=True):
-                self.places[name] = source, when, end, end + len(data), entries.control(data)
-                end += len(data)
-            entries.write(f"{self.path}-index", marshal.dumps(self.places))
+        import fcntl
+
+        with suppress(OSError), appending(f"{self.path}-lock") as lock:  # the disk is full, or another run saves
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.read()
+            missing = {name: one for name, one in self.others.items() if self.data(name, *one[:2]) is None}
+            if len(missing) >= MANY:
+                self.add(missing)
+
+    def add(self, missing: dict[str, tuple[str, Stamp, CodeType]]) -> None:
+        parts = [marshal.dumps(code) for _, _, code in missing.values()]
+        if len(self.content) > LARGEST:
+            os.unlink(self.path)
+        with appending(self.path) as file:
+            file.write(b"".join(parts))
+            file.flush()
+            end = file.tell() - sum(map(len, parts))
+        for (name, (source, when, _)), data in zip(missing.items(), parts, strict=True):
+            self.places[name] = source, when, end, end + len(data), entries.control(data)
+            end += len(data)
+        entries.write(f"{self.path}-index", marshal.dumps(self.places))
 
 
 class Loader(SourceFileLoader):
@@ -141,13 +163,10 @@ def mapped(path: str) -> mmap.mmap | bytes:
         return b""
 
 
-def appended(path: str, data: bytes) -> int:
-    """Writes at the end of a file, where other processes may write, too; where that ended."""
+def appending(path: str) -> BufferedWriter:
+    """A file at whose end is written, where other processes may write, too."""
     os.makedirs(os.path.dirname(path), entries.OURS, exist_ok=True)
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, entries.OURS & 0o666), "wb") as file:
-        file.write(data)
-        file.flush()
-        return file.tell()
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, entries.OURS & 0o666), "wb")
 
 
 def stamp(source: str) -> Stamp | None:

@@ -65,18 +65,30 @@ def _made(cls: Class, methods: dict[str, Any]) -> Class:
 
     body = {k: v for k, v in cls.__dict__.items() if k not in defaults and k not in ("__dict__", "__weakref__")}
     body |= {"__slots__": own, "__match_args__": fields, "_defaults": defaults}
-    body["__init__"] = _init(fields, defaults, hasattr(cls, "__post_init__"))
+    body["__init__"] = _built_late(lambda: made, fields, defaults, hasattr(cls, "__post_init__"))
     body["_key"] = _key(tuple([name for name in fields if name not in special or special[name].compare]))
     for name, method in methods.items():
         if name not in cls.__dict__ or cls.__dict__[name] is None:
             body[name] = method
-    return type(cls)(cls.__name__, cls.__bases__, body)  # of the same interface
+    made = type(cls)(cls.__name__, cls.__bases__, body)  # of the same interface
+    return made
 
 
 def replace(value: Value, **changes: Any) -> Value:
     """A copy of a node or a record with some fields changed."""
     names: tuple[str, ...] = type(value).__match_args__  # pyrefly: ignore[missing-attribute]  (nodes have it)
     return type(value)(*(changes[name] if name in changes else getattr(value, name) for name in names))
+
+
+def _built_late(owner: Callable[[], Any], fields: tuple[str, ...], defaults: dict[str, Any], finished: bool):
+    """An `__init__` that makes the one of its class when the first instance is made: half of the classes that a run
+    imports have none."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        init = owner().__init__ = _init(fields, defaults, finished)
+        init(self, *given, **named)
+
+    return __init__
 
 
 def _init(fields: tuple[str, ...], defaults: dict[str, Any], finished: bool):

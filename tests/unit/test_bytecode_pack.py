@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import py_compile
 import sys
 from importlib.util import cache_from_source
@@ -9,7 +10,7 @@ from pathlib import Path
 from types import CodeType
 
 import pytest
-from dplc.bytecode import MANY, Loader, Pack, stamp
+from dplc.bytecode import MANY, Loader, Pack, appending, stamp
 
 
 @pytest.fixture
@@ -23,10 +24,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def packed(sources: list[Path], file: Path) -> Pack:
     """The pack of a run after one that has imported these modules."""
-    Loader.pack = pack = Pack(str(file))
-    for path in sources:
-        assert Loader(path.stem, str(path)).get_code(path.stem)
-    pack.save()
+    run(sources, file).save()
     Loader.pack = Pack(str(file))
     return Loader.pack
 
@@ -55,6 +53,30 @@ def test_a_later_run_finds_the_modules(sources, tmp_path: Path) -> None:
         path.write_text("number = 7\n")
     pack = packed(others, tmp_path / "cache" / "pack")
     assert [number(pack, source) for source in (sources[3], more, others[-1])] == [3, 100, 7]
+
+
+def run(sources: list[Path], file: Path) -> Pack:
+    """A run that has imported these modules, and has not ended."""
+    Loader.pack = pack = Pack(str(file))
+    for path in sources:
+        assert Loader(path.stem, str(path)).get_code(path.stem)
+    return pack
+
+
+def test_one_of_several_runs_saves(sources, tmp_path: Path) -> None:
+    file = tmp_path / "cache" / "pack"
+    first, second, later = (run(sources, file) for _ in range(3))
+    first.save()
+    size = file.stat().st_size
+    second.save()
+    assert file.stat().st_size == size
+    with appending(f"{file}-lock") as lock:
+        file.unlink()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        later.save()
+        assert not file.exists()  # another run is about to write
+    later.save()
+    assert [number(Pack(str(file)), source) for source in sources] == list(range(MANY))
 
 
 def test_a_module_that_has_changed_is_not_taken(sources, tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def certain(found: Mapping[str, Known]) -> dict[str, Known]:
 
 def joined(given: Given, callee: f.Fn, args: tuple[f.Atom, ...], dims: Dims, itself: bool) -> bool:
     """Joins the lengths of a call's arguments into those of the parameters; true if these have changed."""
-    before = dict(given)
+    changed = False
     for param, arg in zip(callee.params, args, strict=False):
         if not holds_arrays(param.ty):
             continue
@@ -160,7 +160,8 @@ def joined(given: Given, callee: f.Fn, args: tuple[f.Atom, ...], dims: Dims, its
             for k in range(rank):
                 known = None if there is None else dims.found.get((there, k))
                 seen = given.get((at, k), ANY)
-                if known != ANY:
-                    given[(at, k)] = known if isinstance(known, f.Const) and seen in (known, ANY) else None
-                given.setdefault((at, k), ANY)
-    return given != before
+                if seen is not None and known != ANY:
+                    seen = known if isinstance(known, f.Const) and seen in (known, ANY) else None
+                if given.get((at, k), ()) != seen:
+                    given[at, k], changed = seen, True
+    return changed

@@ -90,6 +90,10 @@ class Var:
     name: str
     ty: Type
 
+    def __eq__(self, other: object) -> bool:
+        """Of all nodes these are compared most, and most have other names."""
+        return self is other or (isinstance(other, Var) and self.name == other.name and self.ty == other.ty)
+
     def __hash__(self) -> int:
         return hash(self.name)
 

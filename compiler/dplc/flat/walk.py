@@ -112,11 +112,14 @@ def unchanged(item: Item) -> Item:
 
 
 def changed(items: tuple[Item, ...], change: Callable[[Item], Item]) -> tuple[Item, ...]:
-    """All items changed; the same tuple if none is."""
-    if change is unchanged or not items:
+    """All items changed; the same tuple if none is, as most often."""
+    if change is unchanged:
         return items
-    made = tuple(map(change, items))
-    return items if all(map(is_, items, made)) else made
+    for i, item in enumerate(items):
+        made = change(item)
+        if made is not item:
+            return (*items[:i], made, *map(change, items[i + 1 :]))
+    return items
 
 
 def remade(one: Made, *fields: Any) -> Made:
@@ -328,8 +331,10 @@ def mentions(block: f.Block) -> list[str]:
     return [atom.name for atom in used(block) if isinstance(atom, f.Var)]
 
 
-def rhs_mentions(rhs: f.Rhs) -> Iterator[str]:
-    return chain(names(atoms(rhs)), *map(mentions, blocks(rhs)))
+def rhs_mentions(rhs: f.Rhs) -> Iterable[str]:
+    """The names of the variables that a right-hand side uses, inner blocks included, with repetitions."""
+    own = [atom.name for atom in ATOMS[type(rhs)](rhs) if isinstance(atom, f.Var)]
+    return chain(own, *map(mentions, BLOCKS[type(rhs)](rhs))) if type(rhs) in BLOCKS else own
 
 
 def needed(binds: Sequence[f.Bind], wanted: Iterable[str]) -> list[f.Bind]:

@@ -22,6 +22,7 @@ from dpl.node import node, replace
 
 from dplc.ad.builder import Builder
 from dplc.flat import term as f
+from dplc.flat.remembered import remembered
 from dplc.flat.walk import names, rhs_mentions
 
 SAVED = 2  # operations less to wait for, at least
@@ -47,17 +48,18 @@ def lowered(loop: f.For, states: Sequence[f.Var], supply: f.Supply) -> f.For:
 
 
 def _lowered(loop: f.For, k: int, supply: f.Supply) -> f.Block | None:
-    body, state, b = loop.body, loop.state[k], Builder(supply)
+    body, state, result, b = loop.body, loop.state[k], loop.body.results[k], Builder(supply)
+    if not isinstance(result, f.Var) or not _goes_on(body, state.name, result.name):
+        return None
     known = {state.name: _Linear(None, None, 0)}
     varying = _varying(loop, k)
-    for bind in body.binds:
-        if varying.isdisjoint(rhs_mentions(bind.rhs)):
+    for bind, uses in _uses(body):
+        if varying.isdisjoint(uses):
             continue
         one = _combined(b, bind.rhs, known, varying) if isinstance(bind.rhs, f.Op) else None
         if one is not None:
             known[bind.vars[0].name] = one
-    result = body.results[k]
-    found = known.get(result.name) if isinstance(result, f.Var) else None
+    found = known.get(result.name)
     if found is None or found.slope is None or found.height < SAVED + 1 + (found.offset is not None):
         return None
     end: f.Atom = b.op("mul", state, found.slope)
@@ -68,13 +70,39 @@ def _lowered(loop: f.For, k: int, supply: f.Supply) -> f.Block | None:
     return made if _live(made) - _live(body) <= found.height - 1 else None
 
 
+def _goes_on(body: f.Block, state: str, result: str) -> bool:
+    """True if a result comes from a state through nothing but operations, so that it may be linear in it.  Of most
+    states it does not, which is seen without a look at the others."""
+    made, seen, todo = _operations(body), set[str](), [result]
+    while todo:
+        name = todo.pop()
+        if name == state:
+            return True
+        if name not in seen and name in made:
+            seen.add(name)
+            todo += names(made[name].args)
+    return False
+
+
+@remembered
+def _operations(body: f.Block) -> dict[str, f.Op]:
+    """The operations of a block, by what they give."""
+    return {var.name: bind.rhs for bind in body.binds if isinstance(bind.rhs, f.Op) for var in bind.vars}
+
+
+@remembered
+def _uses(body: f.Block) -> list[tuple[f.Bind, frozenset[str]]]:
+    """The bindings of a block with the names that they use: each of its states asks."""
+    return [(bind, frozenset(rhs_mentions(bind.rhs))) for bind in body.binds]
+
+
 def _varying(loop: f.For, k: int) -> set[str]:
     """The names that depend on state number `k`, in this step or in later ones."""
     varying = {loop.state[k].name}
     while True:
         before = len(varying)
-        for bind in loop.body.binds:
-            if not varying.isdisjoint(rhs_mentions(bind.rhs)):
+        for bind, uses in _uses(loop.body):
+            if not varying.isdisjoint(uses):
                 varying.update(names(bind.vars))
         for state, result in zip(loop.state, loop.body.results, strict=False):
             if isinstance(result, f.Var) and result.name in varying:
