@@ -30,8 +30,9 @@ def _block(block: f.Block, used: Collection[str], supply: f.Supply) -> f.Block:
         match bind.rhs:
             case f.Op("index", (f.Var() as array, *_)) as read if bind.vars[0].name not in used:
                 dims = tuple([f.Var(supply.fresh("dim"), f.I64) for _ in range(rank_of(array.ty))])
-                lengths = [f.Bind((dim,), f.Op("dim", (array,), (("k", k),))) for k, dim in enumerate(dims)]
-                binds += [*lengths, *place_checks(read, dims)]
+                if checks := place_checks(read, dims):
+                    lengths = [f.Bind((dim,), f.Op("dim", (array,), (("k", k),))) for k, dim in enumerate(dims)]
+                    binds += [*lengths, *checks]
             case _:
                 binds.append(with_inner(bind, lambda inner: _block(inner, used, supply)))
     return with_binds(block, binds)
