@@ -101,7 +101,7 @@ def test_derivatives_take_them_as_they_are(device: Device) -> None:
     a = device.model.step(W, X)
     device.happened()
     slope = device.model.grad("energy")(a)
-    assert device.happened() == ["down", "up", "launch"]  # up goes the gradient, whose zeros become positive there
+    assert device.happened() == ["launch", "launch"]  # the gradient, whose zeros become positive in the second one
     assert np.array_equal(slope, np.column_stack([2 * a[:, 0], np.zeros((3, 3))]))
 
 

@@ -25,10 +25,11 @@ STEPS = Path(__file__).parent / "steps"
 EACH = {
     "kmeans": {"launch": 4, "up": 1, "down": 4, "wait": 4},
     "recurrent": {"launch": 0, "up": 0, "down": 0, "wait": 0},
-    "mixture": {"launch": 1, "up": 2, "down": 1, "wait": 1},
-    "layers": {"launch": 41, "up": 1, "down": 6, "wait": 6},
+    "mixture": {"launch": 1, "up": 0, "down": 1, "wait": 1},
+    "layers": {"launch": 23, "up": 1, "down": 3, "wait": 3},
     "biases": {"launch": 4, "up": 0, "down": 1, "wait": 1},
     "few_biases": {"launch": 12, "up": 0, "down": 0, "wait": 0},
+    "memories": {"launch": 71, "up": 1, "down": 0, "wait": 0},
 }
 LEAST = {"biases": "3000"}  # operations that are worth a launch
 

@@ -21,6 +21,7 @@ from dpl.eval.run import run
 from dpl.node import replace
 from dpl.source import Source
 from dplc.ad import derivatives
+from dplc.machine.failure.failures import Sites
 from dplc.machine.llvm.versions import final, plain
 from dplc.machine.object.assemble import assemble
 from dplc.machine.object.compiled import Compiled
@@ -30,6 +31,8 @@ from dplc.machine.runtime import shared
 from dplc.passes import NeedsInterpreter
 from dplc.pipeline import NAMES, STAGES, Context, compile_to
 from dplc.stack import on_large_stack
+
+from doubt.roads import ROADS
 
 SECONDS = 30  # of the processor, for one program on one engine
 OUT_OF_TIME = "by SIGPROF"
@@ -200,7 +203,13 @@ def interpreted(program: term.Program) -> None:
 
 
 def native(program: term.Program, engine: str) -> None:
-    module, sites = next(value for name, value in through_stages(program, engine == DEVICE) if name == "llvm")
+    def written() -> tuple[str, Sites]:
+        return next(value for name, value in through_stages(program, engine == DEVICE) if name == "llvm")
+
+    if engine in ROADS:
+        ROADS[engine](program, written)
+        return
+    module, sites = written()
     effort = EFFORT[engine]
     text = final(module) if effort else plain(module, shared.shared().texts)
     execute(linked(Compiled(assemble(text, most=effort), sites.to_json())))

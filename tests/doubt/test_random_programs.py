@@ -22,6 +22,7 @@ from doubt.agreement import judge
 from doubt.oracle import NATIVE, OPTIMISED, Oracle
 from doubt.plain import PLAIN
 from doubt.programs import Program, Size, programs
+from doubt.roads import ROADS
 
 BATCHES, QUICK, EACH, SMALL = 40, range(1), 50, Size(budget=14, depth=3, definitions=1)
 LONG, LARGE = int(os.environ.get("DOUBT", "10000")), Size(budget=25, depth=4, definitions=2)
@@ -108,3 +109,10 @@ def test_programs(batch: int) -> None:
 def test_many_programs(batch: int) -> None:
     verdicts = doubt(FIRST + batch, EACH, LARGE, large_engine)
     assert share(verdicts, "slow") <= SLOW and share(verdicts, "interpreted") <= INTERPRETED, verdicts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(4))
+@pytest.mark.parametrize("road", ROADS)
+def test_other_roads(road: str, batch: int) -> None:
+    doubt(FIRST + batch, EACH, SMALL, lambda *_: road)

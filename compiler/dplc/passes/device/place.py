@@ -58,7 +58,10 @@ class _Places:
 
     def points(self, par: f.Par, home: set[str], points: bool) -> f.Par:
         """A Par whose points ask for what they read, and for the rows that they give, which are copied.  Arrays in a
-        tuple that they give stay where they are."""
+        tuple that they give stay where they are.  Where points launch nothing, what they add to stays where it was."""
+        if points:
+            targets = [(out.acc, out.target) for out in par.outs if out.acc is not None]
+            home.update(acc.name for acc, target in targets if target is not None and is_home(target, home))
         body = self.block(par.body, home, points)
         binds = list(body.binds)
         self.ask((x for x in body.results if is_array(x)), home, binds)

@@ -38,11 +38,12 @@ from dplc.passes.device.kernels import Devices
 from dplc.passes.device.scans import scans
 from dplc.passes.device.sorted_adds import sorted_adds
 from dplc.passes.device.teams import teams
+from dplc.passes.device.unread import unread
 from dplc.passes.parallel.join import Joiner, is_check, own_reads
 
 
 def sweeps(program: f.Program) -> f.Program:
-    program = cotangent_sums(array_sums(program))
+    program = cotangent_sums(array_sums(unread(program)))
     fns = {name: with_body(fn, with_lengths(fn.body)) for name, fn in program.fns.items()}
     program = scans(replace(program, fns=fns))
     supply, devices = supply_for(program), Devices(program)

@@ -92,7 +92,7 @@ class _Taken:
         return with_binds(made, [with_inner(bind, self.block) for bind in made.binds])
 
     def outermost(self, block: f.Block) -> f.Block:
-        if not any(_begins(bind) or _may_begin(bind) for bind in block.binds):
+        if not any(_may_begin(bind) for bind in block.binds):
             return block
         b, uses = Builder(self.supply), Counter(mentions(block))
         live: dict[f.Var, Parts] = {}
@@ -116,33 +116,37 @@ class _Taken:
 
     def links(self, bind: f.Bind) -> Iterator[Link]:
         """The accumulators that begin in a binding, one after the other."""
-        for state, _ in _begins(bind):
-            link = self.loop(bind, state, Parts(_nulls(state.ty)))
-            if link is not None and link[2].dims:
-                yield link
-                bind = link[0]
         for var in _may_begin(bind):
-            link = self.beginning(bind, bind.vars.index(var))
-            if link is not None and link[2].dims:
+            link = self.beginning(bind, var)
+            if link is not None:
                 yield link
                 bind = link[0]
 
-    def beginning(self, bind: f.Bind, k: int) -> Link | None:
+    def beginning(self, bind: f.Bind, var: f.Var) -> Link | None:
+        """A loop or branch in which the accumulator `var` begins; the others stay as they are."""
+        k, start = bind.vars.index(var), Parts(_nulls(var.ty))
+        loop = bind.rhs
+        link = self.loop(bind, loop.state[k], start) if isinstance(loop, f.For) else self.in_arms(bind, k, start)
+        return link if link is not None and link[2].dims else None
+
+    def in_arms(self, bind: f.Bind, k: int, start: Parts) -> Link | None:
         """A branch in whose arms result number `k` begins, or is null."""
         arms = blocks(bind.rhs)
         found = [self.begun(arm, k) for arm in arms]
         done = [one for one in found if one is not None]
-        return self.joined(bind, k, Parts(_nulls(bind.vars[k].ty)), done) if len(done) == len(arms) else None
+        return self.joined(bind, k, start, done) if len(done) == len(arms) else None
 
     def begun(self, block: f.Block, at: int) -> tuple[list[f.Bind], Parts] | None:
         """The bindings of a block in which result number `at` begins, or is null."""
         if is_null(block.results[at]):
             return list(block.binds), Parts(_nulls(block.results[at].ty))
         for n, bind in enumerate(block.binds):
-            for made, now, parts in self.links(bind):
-                rest = self.follow(f.Block(block.binds[n + 1 :], block.results), now, at, parts)
-                if rest is not None and now.ty == block.results[at].ty:
-                    return [*block.binds[:n], made, *rest[0]], rest[1]
+            for var in _may_begin(bind):
+                if (link := self.beginning(bind, var)) is not None:
+                    made, now, parts = link
+                    rest = self.follow(f.Block(block.binds[n + 1 :], block.results), now, at, parts)
+                    if rest is not None and now.ty == block.results[at].ty:
+                        return [*block.binds[:n], made, *rest[0]], rest[1]
         return None
 
     # ---- links: each is None if something other than additions happens to the accumulator ----
@@ -368,22 +372,18 @@ def _tuple(ty: f.Type, leaves: Iterator[f.Atom]) -> Value:
     return Bundle(tuple([_tuple(item, leaves) for item in ty.items])) if isinstance(ty, f.Tup) else next(leaves)
 
 
-def _begins(bind: f.Bind) -> list[tuple[f.Var, f.Var]]:
-    """The states of a loop that are null at first and hold tuples of numbers, and what they become."""
+def _may_begin(bind: f.Bind) -> list[f.Var]:
+    """What loops that are null at first give, and the results of branches that may begin in their arms: of those, the
+    arrays of tuples of numbers."""
     match bind.rhs:
-        case f.For(_, _, states, inits):
-            both = zip(states, inits, bind.vars, strict=False)
-            return [(state, var) for state, init, var in both if is_null(init) and _of_numbers(state.ty)]
+        case f.For(_, _, _, inits):
+            return [var for var, init in zip(bind.vars, inits, strict=False) if is_null(init) and _of_numbers(var.ty)]
+        case f.If() | f.Switch() as branch:
+            arms = [arm.results for arm in blocks(branch)]
+            return [var for var, *each in zip(bind.vars, *arms, strict=True)
+                    if _of_numbers(var.ty) and any(map(is_null, each))]  # fmt: skip
         case _:
             return []
-
-
-def _may_begin(bind: f.Bind) -> list[f.Var]:
-    """The results of a branch that may begin in its arms."""
-    if not isinstance(bind.rhs, f.If | f.Switch):
-        return []
-    return [var for k, var in enumerate(bind.vars)
-            if _of_numbers(var.ty) and any(is_null(arm.results[k]) for arm in blocks(bind.rhs))]  # fmt: skip
 
 
 def _nulls(ty: f.Type) -> tuple[f.Const, ...]:

@@ -148,16 +148,15 @@ def _adding(loop: f.For, found: list[Addition], supply: f.Supply) -> tuple[list[
     for addition, state, init in zip(found, loop.state, loop.inits, strict=True):
         dims = tuple([f.Var(supply.fresh("dim"), f.I64) for _ in range(rank_of(state.ty))])
         before += [f.Bind((dim,), f.Op("dim", (init,), (("k", k),))) for k, dim in enumerate(dims)]
-        instead[addition.read.vars[0].name] = _checks(addition, dims)
+        instead[addition.read.vars[0].name] = place_checks(expect_type(f.Op, addition.read.rhs), dims)
         instead[addition.update.vars[0].name] = _adds(addition, state, dims, supply)
     binds = [made for bind in loop.body.binds
              for made in (instead.get(bind.vars[0].name, [bind]) if len(bind.vars) == 1 else [bind])]  # fmt: skip
     return before, replace(loop, body=with_binds(loop.body, binds))
 
 
-def _checks(addition: Addition, dims: tuple[f.Var, ...]) -> list[f.Bind]:
-    """What the first read of a place checks."""
-    read = expect_type(f.Op, addition.read.rhs)
+def place_checks(read: f.Op, dims: tuple[f.Var, ...]) -> list[f.Bind]:
+    """What a read of an element checks: its place in an array of these dimensions."""
     if read.attr("unchecked"):
         return []
     doubtful = read.args[1 : len(read.args) - read.attr("sure", 0)]
