@@ -145,6 +145,8 @@ STAGES = (
           "dplc.passes.arrays.chosen_elements:chosen_elements", changes=("Build",)),
     Stage("strip_mining", FLAT, "comprehensions that ask for halves of an index make two elements at a time",
           "dplc.passes.arrays.strip_mining:strip_mining", changes=("Build",)),
+    Stage("equal_parameters", FLAT, "parameters that are equal in every call are one",
+          "dplc.passes.simplify.equal_parameters:equal_parameters", changes=("Call",)),
     Stage("raveled_data", FLAT, "data that many steps walk through holds the places of its numbers in an array",
           "dplc.ad.stores.raveled_data:raveled_data", changes=("Ad",)),
     Stage("store_passing", FLAT, "references that derivatives flow through become places in a store",
