@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice, zip_longest
 from operator import is_
 from typing import Any
@@ -51,6 +52,7 @@ class Frame:
     names: Names | None = None  # in scope, if they are not those of the place
     k: tuple | None = None  # the chain that waits for it
     link: tuple | None = None  # of a differentiated function that called another: the link of its chain
+    later: Callable[[Frame], Frame] | None = None  # finds it with the variables that it has bound since
 
     @property
     def name(self) -> str:
@@ -63,6 +65,9 @@ class Frame:
 
     def variables(self) -> list[Variable]:
         """The variables in scope, innermost first.  A name that is hidden by another of the same name is left out."""
+        return self.later(self).in_scope() if self.later else self.in_scope()
+
+    def in_scope(self) -> list[Variable]:
         types: Types = self.env[0]
         params = {name for name, _ in self.function.params}
         found: dict[str, Variable] = {}
@@ -91,7 +96,7 @@ class Frame:
         for name, ty in self.function.params:
             names = bound(self.function.patterns.get(name, c.PVar(ty, name)), None)
             order += [shown_name(inner.name) for inner in names or ()][::-1]
-        found = {v.name: v for v in self.variables()}
+        found = {v.name: v for v in self.in_scope()}
         return [found[name] for name in order if name in found]
 
 
@@ -162,8 +167,8 @@ class Position:
                 found.append(frame)
         found += self.item(found)
         if self.sweep:
-            x = self.run.state[1]
-            return [extended(self.run, self.sweep, x, frame) if frame.sweep is self.sweep else frame for frame in found]
+            later = partial(extended, self.run, self.sweep, self.run.state[1])
+            return [replace(frame, later=later) if frame.sweep is self.sweep else frame for frame in found]
         return found
 
     def item(self, inside: list[Frame]) -> list[Frame]:
