@@ -24,14 +24,14 @@ from dpl.debug.inspect import (
     active_levels,
     chains,
     cotangent,
+    entered,
     is_forward,
-    passing,
     running_sweeps,
     tangent,
 )
 from dpl.debug.nonfinite import Finite, Origin, always
 from dpl.debug.parts import Part
-from dpl.debug.points import Place, Point
+from dpl.debug.points import Place
 from dpl.debug.run import Ended, Interrupted, Listener, Run
 from dpl.debug.sweeps import Sweep
 from dpl.debug.tail_calls import TailCalls
@@ -152,7 +152,7 @@ class Debugger(Listener):
         sweeping = self.run.state[0] is self.run.machine.sweep_step
         if not self.breakpoints or (top := self.position().top) is None:
             return None
-        here = self.entered() if sweeping else {top.place.point}
+        here = entered(self.run, self.run.state[2][1], self.run.state[1]) if sweeping else {top.place.point}
         stopped = None
         for b in self.breakpoints.values():
             if sweeping != b.is_reverse or not (self.begins_sweep() if b.event == "rev" else b.points & here):
@@ -169,13 +169,6 @@ class Debugger(Listener):
 
     def begins_sweep(self) -> bool:
         return self.run.state[1] == 0
-
-    def entered(self) -> set[Point]:
-        """The points that the sweep enters with this step: in the line itself, and in the calls that led there."""
-        _, x, k = self.run.state
-        now = passing(self.run, k[1], x)
-        before = passing(self.run, k[1], x - 1) if x else {}
-        return {place.point for key, place in now.items() if key not in before}
 
     def holds(self, b: Breakpoint, frame: Frame) -> bool:
         if not b.condition:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice, zip_longest
 from operator import is_
 from typing import Any
 
@@ -11,7 +12,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.core.walk import subterms
 from dpl.debug.machine import Captured, swept
-from dpl.debug.points import Function, Names, Place, bound
+from dpl.debug.points import Function, Names, Place, Point, bound
 from dpl.debug.run import Run
 from dpl.debug.sweeps import Part, Sweep
 from dpl.debug.values import concrete
@@ -50,6 +51,8 @@ class Frame:
     sweep: Sweep | None = None
     names: Names | None = None  # in scope, if they are not those of the place
     k: tuple | None = None  # the chain that waits for it
+    link: tuple | None = None  # of a differentiated function that called another: the link of its chain
+    later: Callable[[Frame], Frame] | None = None  # finds it with the variables that it has bound since
 
     @property
     def name(self) -> str:
@@ -62,6 +65,9 @@ class Frame:
 
     def variables(self) -> list[Variable]:
         """The variables in scope, innermost first.  A name that is hidden by another of the same name is left out."""
+        return self.later(self).in_scope() if self.later else self.in_scope()
+
+    def in_scope(self) -> list[Variable]:
         types: Types = self.env[0]
         params = {name for name, _ in self.function.params}
         found: dict[str, Variable] = {}
@@ -90,7 +96,7 @@ class Frame:
         for name, ty in self.function.params:
             names = bound(self.function.patterns.get(name, c.PVar(ty, name)), None)
             order += [shown_name(inner.name) for inner in names or ()][::-1]
-        found = {v.name: v for v in self.variables()}
+        found = {v.name: v for v in self.in_scope()}
         return [found[name] for name in order if name in found]
 
 
@@ -155,14 +161,14 @@ class Position:
     def frames(self) -> list[Frame]:
         """The calls, innermost first, also through resets and sweeps."""
         found = [self.top] if self.top else []
-        differentiated = frames_of_node(self.run, self.node, self.sweep)[1:] if self.node and self.sweep else ()
+        differentiated = frames_of_node(self.run, self.node, self.sweep) if self.node and self.sweep else iter(())
         for frame in (*differentiated, *waiting(self.run, self.k)):
             if not found or not is_own(found[-1], frame):
                 found.append(frame)
         found += self.item(found)
         if self.sweep:
-            x = self.run.state[1]
-            return [extended(self.run, self.sweep, x, frame) if frame.sweep is self.sweep else frame for frame in found]
+            later = partial(extended, self.run, self.sweep, self.run.state[1])
+            return [replace(frame, later=later) if frame.sweep is self.sweep else frame for frame in found]
         return found
 
     def item(self, inside: list[Frame]) -> list[Frame]:
@@ -207,16 +213,16 @@ def calls_of_node(run: Run, made: Node, sweep: Sweep) -> Iterator[Frame]:
     yield Frame(place, env, scope, sweep)
     while k is not run.machine.end and not (k[0] is with_pullback and k[1][0] == sweep.level):
         if waits := run.instruments.waits.get(k[0]):
-            yield Frame(waits[0], environment(k[1]), waits[1], sweep)
+            yield Frame(waits[0], environment(k[1]), waits[1], sweep, link=k)
         k = k[2]
 
 
-def frames_of_node(run: Run, made: Node, sweep: Sweep) -> list[Frame]:
+def frames_of_node(run: Run, made: Node, sweep: Sweep) -> Iterator[Frame]:
     """The calls in which a node of a graph was made, innermost first, up to the function that is differentiated."""
-    if (first := frame_of_node(run, made, sweep)) is None:
-        return []
-    around = calls_around(run, made, sweep)
-    return [first, *around.after(around.own(sweep.repeats(made)))]
+    if first := frame_of_node(run, made, sweep):
+        yield first
+        own = calls_around(run, made, sweep).own(sweep.repeats(made))
+        yield from islice(calls_of_node(run, made, sweep), own + 1, None)  # not kept: each node may have thousands
 
 
 def frame_of_node(run: Run, made: Node, sweep: Sweep) -> Frame | None:
@@ -226,7 +232,7 @@ def frame_of_node(run: Run, made: Node, sweep: Sweep) -> Frame | None:
         return None
     frame = around.frames[around.own(sweep.repeats(made))]
     place: Place = made.place or frame.place
-    return Frame(place, frame.env, frame.scope, sweep) if frame.function is place.point.function else frame
+    return replace(frame, place=place) if frame.function is place.point.function else frame
 
 
 def calls_around(run: Run, made: Node, sweep: Sweep) -> Calls:
@@ -283,11 +289,6 @@ class Calls:
                 yield i
                 last = frame
 
-    def after(self, i: int) -> list[Frame]:
-        while self.at(len(self.frames)) is not None:
-            pass
-        return self.frames[i + 1 :]
-
 
 def calls_in(term: c.Term) -> bool | None:
     """Whether a term surely calls a function, for it calls one outside of branches; None if it calls none."""
@@ -326,18 +327,30 @@ def chain(run: Run, k: tuple) -> Iterator[Frame]:
         k = k[2]
 
 
-def passing(run: Run, sweep: Sweep, i: int) -> dict[int, Place]:
-    """The places that the nodes of a visit belong to: their own, and the calls that led there, by identity."""
-    made = sweep.nodes[i]
-    if not made.visit:
-        return {}
-    serial, _, _, k = made.visit
-    found = {-serial: made.place} if made.place else {}
-    while k is not run.machine.end:
-        if waits := run.instruments.waits.get(k[0]):
-            found[id(k)] = waits[0]
-        k = k[2]
-    return found
+def entered(run: Run, sweep: Sweep, i: int) -> set[Point]:
+    """The points that a sweep enters with the step at node `i`: that of the node, and those of the calls that led
+    there, without the calls in which it is already.  A visit alone does not tell the point: the last stop before an
+    operation may be in a call that has returned."""
+    if reached(sweep, i) is not sweep.nodes[i]:
+        return set()
+    calls = frames_of_node(run, sweep.nodes[i], sweep)
+    own = next(calls, None)
+    before = frames_of_node(run, reached(sweep, i - 1), sweep) if i else iter(())
+    return {frame.place.point for frame in ([own] if own else []) + until_shared(calls, before)}
+
+
+def until_shared(calls: Iterator[Frame], others: Iterator[Frame]) -> list[Frame]:
+    """The calls that are not among others.  From the first that both have on they are the same, and need no look."""
+    mine: dict[int, Frame] = {}
+    theirs: set[int] = set()
+    for frame, other in zip_longest(calls, others):
+        if other and other.link:
+            theirs.add(id(other.link))
+        if frame:
+            mine[id(frame.link)] = frame
+        if (frame and id(frame.link) in theirs) or (other and id(other.link) in mine):
+            break
+    return [frame for call, frame in mine.items() if call not in theirs]
 
 
 def resumed(run: Run, k: tuple) -> list[Captured]:

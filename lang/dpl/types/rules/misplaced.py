@@ -11,8 +11,9 @@ from dpl.syntax.formatter.shape import spine
 from dpl.types.messages.axes import along
 from dpl.types.messages.parts import as_argument, converted
 from dpl.types.messages.pretty import show_scheme
-from dpl.types.solve.constraints import NUMERIC
+from dpl.types.solve.constraints import NUMERIC, Lift
 from dpl.types.solve.meta import Meta, Type, dimensions, prune
+from dpl.types.solve.scheme import mono
 from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
 
@@ -64,6 +65,7 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
         return f"the function comes first:  {name} (fun ... -> ...) {written(value)}"
     given = [kind_given(cx, arg.value) for arg in args]
     kinds = ["" if a is not arrows[i] and prune(a.arg) is wanted else kind_of(a.arg) for a in arrows]
+    kinds[:i] = ["" if is_numeric(cx, name, k) else kind for k, kind in enumerate(kinds[:i])]
     texts = [written(arg.value) for arg in args]
     types = [type_given(cx, arg.value) for arg in args], [arrow.arg for arrow in arrows]
     known = exchanged(name, given, kinds, texts, i) or by_ranks(name, *types, texts, i)
@@ -304,6 +306,15 @@ def of_other_module(cx: Context, name: str, wanted: Type, value: tree.Expr | ter
     if home or module != "List" or cx.find(plain) is None:
         return ""
     return f"of {words}:  {plain} ; {converted(True, value.span)}"
+
+
+def is_numeric(cx: Context, name: str, i: int) -> bool:
+    """Whether parameter `i` takes numbers of several types, or arrays of them; what was given has decided which."""
+    entry = cx.find(name)
+    scheme = entry.scheme if isinstance(entry, Value | Primitive) else mono(ty.UNIT)
+    numeric = {var for var, classes in scheme.classes.items() if classes & NUMERIC}
+    numeric |= {t.name for c in scheme.relations if isinstance(c, Lift) for t in c.types if isinstance(t, ty.Var)}
+    return any(isinstance(t, ty.Var) and t.name in numeric for t in types_wanted(scheme.ty)[i : i + 1])
 
 
 def exchanged(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:
