@@ -8,12 +8,10 @@ from random import Random
 
 import pytest
 from dpl.prims.convolution import WANTED, shapes, terms
-from dplc.machine.runtime.shapes import Vectors
-from library import Loaded, forwarding
+from library import MACHINES, Loaded, forwarding
 
 ELEMENTS = {"f64": ctypes.c_double, "f32": ctypes.c_float}
 PARAMS = ("i64", "ptr", "ptr", "ptr", *["i64"] * 17)
-MACHINES = {"host": None, "256 bits": Vectors(32, True), "128 bits, not fused": Vectors(16, False)}
 # x, w, then steps, padding, gaps, groups
 CASES = (
     ((2, 8, 8, 1), (3, 3, 1, 3), (1, 1, 0, 0, 1, 1, 1)),

@@ -14,7 +14,7 @@ from dpl.prims import elementary
 from dplc.machine.llvm import target
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.object.assemble import module, optimised
-from dplc.machine.runtime.elementary import vector_lengths
+from dplc.machine.runtime.elementary import definition, keep, vector_lengths
 from dplc.machine.runtime.library import library
 from dplc.machine.runtime.shapes import Vectors
 from library import Loaded
@@ -100,6 +100,26 @@ def compare(code: Loaded, name: str, ty: str, width: int, seed: int) -> None:
 @pytest.mark.parametrize(("name", "ty"), SOME)
 def test_vectors_and_numbers_have_the_same_bits(code: Loaded, name: str, ty: str) -> None:
     compare(code, name, ty, Vectors.of(target.features()).bytes, 1)
+
+
+@pytest.mark.parametrize(("lanes", "width"), [(0, 0), (0, 32), (2, 16), (4, 32), (8, 64)])
+@pytest.mark.parametrize("name", ["exp", "exp2", "bell", "pow"])
+def test_what_vanishes_is_a_product_with_zero(name: str, lanes: int, width: int) -> None:
+    """Processors take a hundred cycles for a product that underflows, so softmax of masked scores would be slow."""
+    text = str(definition(f"rt.{name}.f64" + (f".v{lanes}" if lanes else ""), width, apart=False))
+    chosen = re.findall(r"(%t\d+) = select [^\n]* (?:0x0000000000000000|splat \(double 0x0000000000000000\))\n", text)
+    factor = rf"({'|'.join(chosen)}),"
+    assert re.search(rf"scalef[^\n]*{factor}" if width == 64 else rf"= fmul [^\n]* {factor}", text)
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "tanh"])
+def test_constants_of_avx2_are_operands_in_memory(name: str) -> None:
+    """LLVM would make a vector of each by an instruction of its own."""
+    symbol = f"rt.{name}.f64.v4"
+    with optimised(module(str(definition(symbol, 32, apart=False)) + keep([symbol])), target.here()) as (_, made):
+        text = made.text()
+    assert len(re.findall(r"load <4 x (?:double|i64)>", text)) >= 10
+    assert not re.search(r"f(?:add|mul|sub) <4 x double> [^\n]*splat", text)
 
 
 @pytest.mark.slow

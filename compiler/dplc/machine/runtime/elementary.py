@@ -27,8 +27,10 @@ BIAS = {"f64": 1023, "f32": 127}
 WHOLE = {"f64": "i64", "f32": "i32"}
 PURE = "nounwind willreturn memory(none)"
 PLAIN = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "neg": "fneg"}
+ZERO = {"f64": -1076.0, "f32": -151.0}  # for a k up to here, 2^k p is 0
 LOWEST = {"f64": 0x3FE6A09E667F3BCD, "f32": 0x3F3504F3}  # the bits of sqrt(1/2)
 SCALED = {"f64": "pd", "f32": "ps"}  # AVX-512's instructions for 2^k p
+AVX2 = 32  # bytes of its vectors
 AS_IN_CODE, ALL = 4, -1  # its ways to round, all lanes
 ORDERS = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 
@@ -121,6 +123,7 @@ class _Text:
         self.width = width
         self.lines: list[str] = []
         self.tables: list[str] = []
+        self.constants: list[tuple[str, str]] = []  # in memory: types and values
         self.shifted: dict[int, str] = {}  # whole numbers, by step: plus MAGIC
         self.pairs: dict[int, tuple[str, str]] = {}
         self.count = 0
@@ -132,6 +135,7 @@ class _Text:
             args = [names[arg] for arg in step.args]
             names.append(params[int(str(step.detail))] if step.op == "argument" else self.step(number, step, args))
         result = self.steps.result
+        self.keep_constants()
         return [*self.lines, f"  ret {self.type(self.steps.steps[result].type)} {names[result]}"]
 
     def type(self, ty: str) -> str:
@@ -148,10 +152,40 @@ class _Text:
 
     def constant(self, value: float, ty: str) -> str:
         bits = f"0x{struct.pack('>d', value).hex().upper()}"
-        return f"splat ({SCALARS[ty]} {bits})" if self.lanes else bits
+        return self.repeated(ty, f"{SCALARS[ty]} {bits}", bits) if value else self.splat(f"{SCALARS[ty]} {bits}", bits)
 
     def whole(self, value: int, ty: str) -> str:
-        return f"splat ({WHOLE[ty]} {value})" if self.lanes else str(value)
+        number = f"{WHOLE[ty]} {value}"
+        return self.repeated(ty + ".bits", number, str(value)) if value else self.splat(number, "0")
+
+    def splat(self, number: str, alone: str) -> str:
+        return f"splat ({number})" if self.lanes else alone
+
+    def distance(self, value: int, ty: str) -> str:
+        """Of a shift: part of the instruction."""
+        return self.splat(f"{WHOLE[ty]} {value}", str(value))
+
+    def repeated(self, ty: str, number: str, alone: str) -> str:
+        """For vectors of AVX2, a number is in memory as often as there are lanes, and an operation takes it from there.
+        LLVM would make a vector of it by an instruction of its own; these are a third of a function."""
+        if self.width != AVX2 or self.lanes * SIZES[SCALARS[ty[:3]]] != AVX2:
+            return self.splat(number, alone)
+        at, vector = len(self.constants), self.type(ty)
+        self.constants.append((vector, f"splat ({number})"))
+        place = self.let(f"getelementptr i8, ptr %constants, i64 {AVX2 * at}")
+        return self.let(f"load {vector}, ptr {place}, align {AVX2}, !invariant.load !{{}}")
+
+    def keep_constants(self) -> None:
+        """The constants in memory, and the address of the first one, of which LLVM is not to know more."""
+        if self.constants:
+            name, types = (
+                f"@rt.constants.{self.steps.name}.{self.steps.type}",
+                ", ".join(ty for ty, _ in self.constants),
+            )
+            items = ", ".join(f"{ty} {value}" for ty, value in self.constants)
+            head = f"{name} = internal unnamed_addr constant"
+            self.tables.append(f"{head} {{ {types} }} {{ {items} }}, align {AVX2}")
+            self.lines.insert(0, f'  %constants = call ptr asm "", "=r,0"(ptr {name})')
 
     def called(self, intrinsic: str, ty: str, *args: str) -> str:
         suffix = f"v{self.lanes}{ty}" if self.lanes else ty
@@ -198,7 +232,7 @@ class _Text:
             case "two_to":
                 return self.power(self.bits(first, args[0], ty), ty)
             case "scaled":
-                return self.scaled(args[0], args[1], ty)
+                return self.scaled(args[0], args[1], step.args[1], ty)
             case "bit":
                 bits = self.let(f"and {i} {self.bits(first, args[0], ty)}, {self.whole(int(str(step.detail)), ty)}")
                 return self.let(f"icmp ne {i} {bits}, {self.whole(0, ty)}")
@@ -222,16 +256,35 @@ class _Text:
         """2^k, of the bits of k plus MAGIC."""
         i = self.type(ty + ".bits")
         bits = self.let(f"add {i} {bits}, {self.whole(BIAS[ty], ty)}")
-        bits = self.let(f"shl {i} {bits}, {self.whole(FRACTION[ty], ty)}")
+        bits = self.let(f"shl {i} {bits}, {self.distance(FRACTION[ty], ty)}")
         return self.let(f"bitcast {i} {bits} to {self.type(ty)}")
 
-    def scaled(self, p: str, k: str, ty: str) -> str:
-        """2^k p, which AVX-512 has as an instruction; else two factors, as 2^k alone may be no normal number."""
-        t, i, magic = self.type(ty), self.type(ty + ".bits"), self.constant(1.5 * 2.0 ** FRACTION[ty], ty)
+    def scaled(self, p: str, k: str, number: int, ty: str) -> str:
+        """2^k p, which AVX-512 has as an instruction.  Elsewhere, a branch multiplies by two factors if 2^k may be no
+        normal number.  A device has no branch: its threads would wait for each other."""
+        t = self.type(ty)
         if self.width == 64 and self.lanes * SIZES[SCALARS[ty]] == self.width:
+            p = self.unless_zero(p, k, ty)
             operands = f"{t} {p}, {t} {k}, {t} zeroinitializer, i{self.lanes} {ALL}, i32 {AS_IN_CODE}"
             return self.let(f"call {t} @llvm.x86.avx512.mask.scalef.{SCALED[ty]}.512({operands})")
-        half = self.let(f"fmul {t} {k}, {self.constant(0.5, ty)}")
+        if not self.width:
+            return self.two_factors(p, k, ty)
+        square = self.let(f"fmul {t} {k}, {k}")
+        far = self.let(f"fcmp ogt {t} {square}, {self.constant(float((BIAS[ty] - 2) ** 2), ty)}")
+        usual = self.let(f"fmul {t} {p}, {self.power(self.bits(number, k, ty), ty)}")
+        return self.branch(self.some(far), usual, t, lambda: self.two_factors(p, k, ty))
+
+    def unless_zero(self, p: str, k: str, ty: str) -> str:
+        """p, or 0 where 2^k p is 0: a product that underflows takes processors a hundred cycles, and weights such as
+        e^-1000 are common."""
+        above = self.let(f"fcmp ogt {self.type(ty)} {k}, {self.constant(ZERO[ty], ty)}")
+        return self.let(
+            f"select {self.type('bool')} {above}, {self.type(ty)} {p}, {self.type(ty)} {self.constant(0.0, ty)}"
+        )
+
+    def two_factors(self, p: str, k: str, ty: str) -> str:
+        t, i, magic = self.type(ty), self.type(ty + ".bits"), self.constant(1.5 * 2.0 ** FRACTION[ty], ty)
+        p, half = self.unless_zero(p, k, ty), self.let(f"fmul {t} {k}, {self.constant(0.5, ty)}")
         moved = self.let(f"fadd {t} {half}, {magic}")
         rest = self.let(f"fsub {t} {k}, {self.let(f'fsub {t} {moved}, {magic}')}")
         for part in (moved, self.let(f"fadd {t} {rest}, {magic}")):
@@ -247,7 +300,7 @@ class _Text:
         m = self.let(f"bitcast {i} {self.let(f'add {i} {rest}, {self.whole(root, ty)}')} to {t}")
         above = BIAS[ty] + 1  # a shift by so much makes the exponent positive
         shifted = self.let(f"add {i} {moved}, {self.whole(above << fraction, ty)}")
-        k = self.let(f"lshr {i} {shifted}, {self.whole(fraction, ty)}")
+        k = self.let(f"lshr {i} {shifted}, {self.distance(fraction, ty)}")
         k = self.let(f"or {i} {k}, {self.whole((BIAS[ty] + fraction) << fraction, ty)}")
         k = self.let(f"bitcast {i} {k} to {t}")
         return self.let(f"fsub {t} {k}, {self.constant(2.0**fraction + above, ty)}"), m
@@ -268,7 +321,7 @@ class _Text:
             return self.branch(condition, usual, ty, lambda: self.other(step, given))
         n = self.lanes
         condition = self.let(f"freeze <{n} x i1> {condition}")  # lanes without a number may be poison
-        some = self.let(f"call i1 @llvm.vector.reduce.or.v{n}i1(<{n} x i1> {condition})")
+        some = self.some(condition)
         if not elementary.has_vectors(str(step.detail), step.type):
             return self.branch(some, usual, ty, lambda: self.by_lanes(step, condition, usual, given))
 
@@ -277,6 +330,11 @@ class _Text:
             return self.let(f"select <{n} x i1> {condition}, {ty} {made}, {ty} {usual}")
 
         return self.branch(some, usual, ty, all_lanes)
+
+    def some(self, condition: str) -> str:
+        """Whether it holds in a lane."""
+        n = self.lanes
+        return self.let(f"call i1 @llvm.vector.reduce.or.v{n}i1(<{n} x i1> {condition})") if n else condition
 
     def branch(self, condition: str, usual: str, ty: str, make: Callable[[], str]) -> str:
         """The usual value, or what is made where the condition holds."""

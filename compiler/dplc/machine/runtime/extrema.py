@@ -9,7 +9,7 @@ them may overlap the one before.
 
 from __future__ import annotations
 
-from dplc.machine.llvm.types import SCALARS
+from dplc.machine.llvm.types import SCALARS, SIZES
 
 LANES = 32
 SHORT = 8  # lanes for arrays of at least so many elements, but fewer than LANES
@@ -100,21 +100,29 @@ def _fold(name: str, value: str, t: str, beats: str, lanes: int) -> list[str]:
 
 
 def _scan(t: str, beats: str, is_float: bool) -> list[str]:
-    """The extremum of the vectors of a block, and whether there is a NaN among them."""
-    v, mask = f"<{LANES} x {t}>", f"<{LANES} x i1>"
+    """The extremum of the vectors of a block, and whether there is a NaN among them: a comparison looks at two numbers.
+    What it found is kept as whole numbers, as AVX2 has masks in vectors."""
+    half = LANES // 2
+    v, mask, bits = f"<{LANES} x {t}>", f"<{LANES} x i1>", f"<{half} x i{8 * SIZES[t]}>"
+    low, high = (", ".join(f"i32 {i + k}" for i in range(half)) for k in (0, half))
+    halves = [f"%x.{name} = shufflevector {v} %x, {v} poison, <{half} x i32> <{lanes}>"
+              for name, lanes in (("l", low), ("h", high))]  # fmt: skip
+    odd = [*halves, f"%odd = fcmp uno <{half} x {t}> %x.l, %x.h", f"%is.nan = sext <{half} x i1> %odd to {bits}",
+           f"%nan.next = or {bits} %nan, %is.nan"]  # fmt: skip
     out = [
         "scan:", "%j = phi i64 [ %i, %block ], [ %j.next, %step ]",
         f"%acc = phi {v} [ %all, %block ], [ %acc.next, %step ]",
-        f"%nan = phi {mask} [ zeroinitializer, %block ], [ %nan.next, %step ]",
+        f"%nan = phi {bits} [ zeroinitializer, %block ], [ %nan.next, %step ]",
         "%j.more = icmp slt i64 %j, %whole", "br i1 %j.more, label %step, label %folded",
         "step:", f"%p = getelementptr {t}, ptr %a, i64 %j", f"%x = load {v}, ptr %p, align 1",
         f"%beats = {beats} {v} %x, %acc", f"%acc.next = select {mask} %beats, {v} %x, {v} %acc",
-        f"%is.nan = fcmp uno {v} %x, %x" if is_float else f"%is.nan = icmp ne {v} %x, %x",
-        f"%nan.next = or {mask} %nan, %is.nan", f"%j.next = add nuw i64 %j, {LANES}", "br label %scan",
+        *(odd if is_float else [f"%nan.next = or {bits} %nan, zeroinitializer"]),
+        f"%j.next = add nuw i64 %j, {LANES}", "br label %scan",
         "folded:",
     ]  # fmt: skip
     return [*out, *_fold("", "%acc", t, beats, LANES), f"%higher = {beats} {t} %m, %top",
-            f"%nans = bitcast {mask} %nan to i{LANES}", f"%any.nan = icmp ne i{LANES} %nans, 0",
+            f"%nans = icmp ne {bits} %nan, zeroinitializer",
+            f"%any.nan = call i1 @llvm.vector.reduce.or.v{half}i1(<{half} x i1> %nans)",
             "%found = or i1 %higher, %any.nan", "br i1 %found, label %locate, label %rest"]  # fmt: skip
 
 

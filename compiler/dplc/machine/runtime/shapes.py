@@ -6,6 +6,8 @@ from dpl.node import node
 
 from dplc.machine.llvm.types import SCALARS, SIZES
 
+AVX = {"f64": "pd", "f32": "ps"}  # how its instructions call the types
+
 
 @node
 class Vectors:
@@ -38,11 +40,16 @@ class Shape:
         self.suffix = f"v{lanes}{ty}"
         self.mask = f"<{lanes} x i1>"
         self.fused = machine.fused
+        # AVX2 has masks in registers of vectors: those of LLVM would be made anew at each step of a loop
+        self.whole_masks = machine.bytes == self.bytes * lanes == 32
 
     def load(self, place: str) -> str:
         return f"load {self.type}, ptr {place}, align {self.bytes}"
 
     def masked_load(self, place: str, mask: str) -> str:
+        if self.whole_masks:
+            args = f"ptr {place}, <{self.lanes} x i{8 * self.bytes}> {mask}.bits"
+            return f"call {self.type} @llvm.x86.avx.maskload.{AVX[self.ty]}.256({args})"
         args = f"ptr align {self.bytes} {place}, {self.mask} {mask}, {self.type} zeroinitializer"
         return f"call {self.type} @llvm.masked.load.{self.suffix}.p0({args})"
 
@@ -50,6 +57,9 @@ class Shape:
         return f"store {self.type} {value}, ptr {place}, align {self.bytes}"
 
     def masked_store(self, value: str, place: str, mask: str) -> str:
+        if self.whole_masks:
+            args = f"ptr {place}, <{self.lanes} x i{8 * self.bytes}> {mask}.bits, {self.type} {value}"
+            return f"call void @llvm.x86.avx.maskstore.{AVX[self.ty]}.256({args})"
         args = f"{self.type} {value}, ptr align {self.bytes} {place}, {self.mask} {mask}"
         return f"call void @llvm.masked.store.{self.suffix}.p0({args})"
 
@@ -70,13 +80,19 @@ class Shape:
         out.append(f"{name} = shufflevector {self.type} {name}.e, {self.type} poison, {zeros}")
 
     def tail_mask(self, out: list[str], name: str, count: str) -> None:
-        """A mask of the lanes below `count`."""
-        vector = f"<{self.lanes} x i64>"
-        lanes = "<" + ", ".join(f"i64 {i}" for i in range(self.lanes)) + ">"
-        out.append(f"{name}.e = insertelement {vector} poison, i64 {count}, i32 0")
+        """A mask of the lanes below `count`, which is at most that of a block."""
+        bits = max(32, 8 * self.bytes)
+        vector = f"<{self.lanes} x i{bits}>"
+        lanes = "<" + ", ".join(f"i{bits} {i}" for i in range(self.lanes)) + ">"
+        if bits < 64:
+            out.append(f"{name}.n = trunc i64 {count} to i{bits}")
+            count = f"{name}.n"
+        out.append(f"{name}.e = insertelement {vector} poison, i{bits} {count}, i32 0")
         zeros = f"<{self.lanes} x i32> zeroinitializer"
         out.append(f"{name}.s = shufflevector {vector} {name}.e, {vector} poison, {zeros}")
         out.append(f"{name} = icmp sgt {vector} {name}.s, {lanes}")
+        if self.whole_masks:
+            out.append(f"{name}.bits = sext {self.mask} {name} to {vector}")
 
     def fold(self, out: list[str], name: str, vector: str) -> None:
         """The sum of the lanes in a fixed order: the upper half is added to the lower half, again and again."""

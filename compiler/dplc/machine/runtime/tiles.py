@@ -6,6 +6,7 @@
     @rt.matmul.i32      the whole product, for element types without tiles
     @rt.block.64        eight rows and columns of a matrix, transposed
     @rt.add.f64         up to a vector, added to what is there
+    @rt.pack.f64        rows side by side, as whole vectors
 
 With `checked`, a tile writes nothing and returns true if one of its sums is NaN.
 """
@@ -74,22 +75,42 @@ def tile(machine: Vectors, kind: str, rows: str, width: str, ty: str) -> str:
     out += ["%k.next = add i64 %k, 1", "%more = icmp slt i64 %k.next, %depth", "br i1 %more, label %loop, label %end"]
     out += ["end:", "br i1 %checked, label %check, label %write"]
     _check(out, shape, count, vectors, partial)
+    _write(out, shape, count, vectors)
+    return function(f"i1 @rt.{kind}{rows}x{width}.{ty}({HEADS[kind]})", out)
+
+
+def _write(out: list[str], shape: Shape, rows: int, vectors: range) -> None:
+    """A part of a tile: the last vector of a row is masked.  Where masked stores are slow (on AMD's Zen 3 they are 42
+    operations), this is so only if it is not whole."""
     out += ["write:", "br i1 %acc, label %add, label %set"]
     for label in ("set", "add"):
         out.append(f"{label}:")
-        for r in range(count):
-            out += [f"%rc.{label}{r} = mul i64 %cr, {r}", f"%c.{label}{r} = {shape.at('%c', f'%rc.{label}{r}')}"]
-            for q in vectors:
-                place, value = f"%pc.{label}{r}.{q}", f"%t{r}.{q}"
-                out.append(f"{place} = {shape.at(f'%c.{label}{r}', str(q * shape.lanes))}")
-                if label == "add":
-                    load = shape.masked_load(place, f"%mask{q}") if q in partial else shape.load(place)
-                    out += [f"%old{r}.{q} = {load}", f"%new{r}.{q} = fadd {v} %old{r}.{q}, {value}"]
-                    value = f"%new{r}.{q}"
-                masks = q in partial
-                out.append(shape.masked_store(value, place, f"%mask{q}") if masks else shape.store(value, place))
-        out.append("ret i1 false")
-    return function(f"i1 @rt.{kind}{rows}x{width}.{ty}({HEADS[kind]})", out)
+        if shape.whole_masks:
+            out += [
+                f"%whole.{label} = icmp sge i64 %left{vectors[-1]}, {shape.lanes}",
+                f"br i1 %whole.{label}, label %{label}.all, label %{label}.some",
+            ]
+            _write_rows(out, shape, rows, vectors, f"{label}.all", "")
+            label = f"{label}.some"
+        _write_rows(out, shape, rows, vectors, label, f"%mask{vectors[-1]}")
+
+
+def _write_rows(out: list[str], shape: Shape, rows: int, vectors: range, label: str, mask: str) -> None:
+    """The block of this name, if it has not begun yet: sums are written, or added, and the tile is done."""
+    if "." in label:
+        out.append(f"{label}:")
+    for r in range(rows):
+        out += [f"%rc.{label}{r} = mul i64 %cr, {r}", f"%c.{label}{r} = {shape.at('%c', f'%rc.{label}{r}')}"]
+        for q in vectors:
+            masked, place, value = mask and q == vectors[-1], f"%pc.{label}{r}.{q}", f"%t{r}.{q}"
+            out.append(f"{place} = {shape.at(f'%c.{label}{r}', str(q * shape.lanes))}")
+            if label.startswith("add"):
+                old, new = f"%old.{label}{r}.{q}", f"%new.{label}{r}.{q}"
+                out.append(f"{old} = {shape.masked_load(place, mask) if masked else shape.load(place)}")
+                out.append(f"{new} = fadd {shape.type} {old}, {value}")
+                value = new
+            out.append(shape.masked_store(value, place, mask) if masked else shape.store(value, place))
+    out.append("ret i1 false")
 
 
 def _entry(name: str, table: str, at: str) -> list[str]:
@@ -271,13 +292,52 @@ def block(machine: Vectors, bits: str) -> str:
 
 
 def add(machine: Vectors, ty: str) -> str:
-    """Adds `count` numbers, at most a vector, to those that are there."""
-    shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
+    """Adds `count` numbers, at most a vector, to those that are there: where masked stores are slow, by vectors of a
+    half, a quarter, ..."""
+    widest = machine.bytes // SIZES[SCALARS[ty]]
+    shape, head = Shape(ty, widest, machine), f"void @rt.add.{ty}(ptr %to, ptr %data, i64 %count)"
     out = ["entry:"]
-    shape.tail_mask(out, "%mask", "%count")
-    out += [f"%new = {shape.masked_load('%data', '%mask')}", f"%old = {shape.masked_load('%to', '%mask')}"]
-    out += [f"%sum = fadd {shape.type} %old, %new", shape.masked_store("%sum", "%to", "%mask"), "ret void"]
-    return function(f"void @rt.add.{ty}(ptr %to, ptr %data, i64 %count)", out).replace("nounwind", "alwaysinline", 1)
+    if machine.bytes == 64:
+        shape.tail_mask(out, "%mask", "%count")
+        out += [f"%new = {shape.masked_load('%data', '%mask')}", f"%old = {shape.masked_load('%to', '%mask')}"]
+        out += [f"%sum = fadd {shape.type} %old, %new", shape.masked_store("%sum", "%to", "%mask")]
+    before, at = "entry", "0"
+    for n in [widest >> k for k in range(widest.bit_length())] if machine.bytes < 64 else []:
+        part = Shape(ty, n, machine)
+        out += [f"%bit{n} = and i64 %count, {n}", f"%has{n} = icmp ne i64 %bit{n}, 0"]
+        out += [f"br i1 %has{n}, label %do{n}, label %after{n}", f"do{n}:", f"%p{n} = {part.at('%data', at)}"]
+        out += [f"%q{n} = {part.at('%to', at)}", f"%new{n} = {part.load(f'%p{n}')}", f"%old{n} = {part.load(f'%q{n}')}"]
+        out += [f"%sum{n} = fadd {part.type} %old{n}, %new{n}", part.store(f"%sum{n}", f"%q{n}")]
+        out += [f"%next{n} = add i64 {at}, {n}", f"br label %after{n}", f"after{n}:"]
+        out.append(f"%at{n} = phi i64 [ {at}, %{before} ], [ %next{n}, %do{n} ]")
+        before, at = f"after{n}", f"%at{n}"
+    return function(head, [*out, "ret void"]).replace("nounwind", "alwaysinline", 1)
+
+
+def pack(machine: Vectors, ty: str) -> str:
+    """Copies `depth` rows of so many columns side by side, each as whole vectors: zeros follow the last column."""
+    shape = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine)
+    out = [
+        "entry:",
+        "%last = sub i64 %vectors, 1",
+        f"%skip = mul i64 %last, {shape.lanes}",
+        "%left = sub i64 %columns, %skip",
+    ]
+    shape.tail_mask(out, "%mask", "%left")
+    out += [
+        f"%width = mul i64 %vectors, {shape.lanes}", "br label %row",
+        "row:", "%p = phi i64 [ 0, %entry ], [ %p.next, %end ]", "%from = phi ptr [ %b, %entry ], [ %from.next, %end ]",
+        "%into = phi ptr [ %to, %entry ], [ %into.next, %end ]", "br label %head",
+        "head:", "%j = phi i64 [ 0, %row ], [ %j.next, %whole ]", "%more = icmp slt i64 %j, %skip",
+        f"%x = {shape.at('%from', '%j')}", f"%y = {shape.at('%into', '%j')}", "br i1 %more, label %whole, label %end",
+        "whole:", f"%v = {shape.load('%x')}", shape.store("%v", "%y"), f"%j.next = add i64 %j, {shape.lanes}",
+        "br label %head",
+        "end:", f"%rest = {shape.masked_load('%x', '%mask')}", shape.store("%rest", "%y"),
+        f"%from.next = {shape.at('%from', '%stride')}", f"%into.next = {shape.at('%into', '%width')}",
+        "%p.next = add i64 %p, 1", "%rows = icmp slt i64 %p.next, %depth", "br i1 %rows, label %row, label %done",
+        "done:", "ret void",
+    ]  # fmt: skip
+    return function(f"void @rt.pack.{ty}(ptr %to, ptr %b, i64 %stride, i64 %depth, i64 %columns, i64 %vectors)", out)
 
 
 def lanes(machine: Vectors, ty: str) -> str:
@@ -307,6 +367,7 @@ KERNELS: tuple[tuple[str, Callable[..., str]], ...] = (
     (r"rt\.(tile|window)(\d)x(\d)\.(f32|f64)", tile),
     (r"rt\.block\.(8|16|32|64)", block),
     (r"rt\.add\.(f32|f64)", add),
+    (r"rt\.pack\.(f32|f64)", pack),
     (r"rt\.lanes\.(f32|f64)", lanes),
     (r"rt\.tallest", tallest),
     (r"rt\.masks", masks),

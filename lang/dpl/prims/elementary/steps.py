@@ -190,9 +190,8 @@ def two_to(k: Value) -> Value:
 
 
 def scaled(p: Value, k: Value) -> Value:
-    """2^k p for a whole number k, rounded once, for p from 1/2 to 2.  Where that is 0, 0 is multiplied: a product that
-    underflows takes processors a hundred cycles, and weights such as e^-1000 are common."""
-    return select(k > p.pick(Pair(-1076.0, -151.0)), p, 0.0).then("scaled", k)
+    """2^k p for a whole number k, rounded once, for p from 1/2 to 2."""
+    return p.then("scaled", k)
 
 
 def odd(k: Value) -> Value:
