@@ -79,6 +79,19 @@ do ends "adam" (descend (adam 0.1) { usual with tolerance = 1e-3 } bowl 3.0) Con
 do ends "clipped" (descend (clipped 0.5 (sgd 0.1)) usual (fun x -> x ** 4 + x * x) 30.0) Converged
 """
 
+# Losses whose scale along a direction is far from 1, and a minimum where the loss is flat to the last digit.
+CONJUGATE = """
+let xs = Array.linspace 0.0 4.0 50
+let ys = 2.5 * exp (-1.3 * xs) + 0.5 + 0.02 * Random.normal (Random.key 7) 50
+let fit [a, b, c] = sum ((a * exp (-b * xs) + c - ys) ** 2)
+let powell [a, b, c, d] = (a + 10.0 * b) ** 2 + 5.0 * (c - d) ** 2 + (b - 2.0 * c) ** 4 + 10.0 * (a - d) ** 4
+let few = { usual with most = 200 }
+do ends "fit" (cg few fit [1.0, 1.0, 1.0]) Converged
+do near "a fit" 1e-6 (cg few fit [1.0, 1.0, 1.0]).params (lbfgs few fit [1.0, 1.0, 1.0]).params
+do ends "Powell" (cg few powell [3.0, -1.0, 0.0, 1.0]) Converged
+do ends "of one number" (cg few (fun w -> sum (softplus (w * xs - 1.0)) - 3.0 * w) 0.0) Converged
+"""
+
 SMALL = """
 do near "cosine" 1e-15 [for i < 5 -> cosine 2.0 4 i] [2.0, 1.0 + sqrt 0.5, 1.0, 1.0 - sqrt 0.5, 0.0]
 do near "step_decay" 1e-15 [for i < 5 -> step_decay 2.0 0.5 2 i] [2.0, 2.0, 1.0, 1.0, 0.5]
@@ -96,7 +109,9 @@ do near "add, sub, scale" 0.0 (Tree.scale 2.0 (Tree.sub (Tree.add (1.0, 2.0) (3.
 
 @ENGINES
 @pytest.mark.parametrize(
-    "program", [MINIMA, LEAST_SQUARES, ENDINGS, SMALL], ids=["minima", "squares", "endings", "small"]
+    "program",
+    [MINIMA, LEAST_SQUARES, ENDINGS, CONJUGATE, SMALL],
+    ids=["minima", "squares", "endings", "conjugate", "small"],
 )
 def test_searches(dpl, engine: tuple[str, ...], program: str) -> None:
     run = dpl("run", "--engine", *engine, "-", stdin=HEAD + program)
