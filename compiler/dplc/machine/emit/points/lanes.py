@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.walk import every, rhs_mentions
+from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.bodies import arrays, interrupts
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
@@ -84,10 +84,12 @@ class Lanes(Arms):
 
     def how_many_rows(self) -> int:
         """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays,
-        or read them in branches."""
+        or read them in branches.  A loop that goes on with the sum of another one has the same register."""
         if self.how.accs or self.how.masked:
             return 1
-        sums = sum(len(bind.vars) for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For))
+        loops = [bind for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For)]
+        resumed = {name for bind in loops if isinstance(bind.rhs, f.For) for name in names(bind.rhs.inits)}
+        sums = sum(var.name not in resumed for bind in loops for var in bind.vars)
         least = int(self.row_count) if self.row_count.isdigit() else ROWS
         return max(1, min(ROWS // max(sums, 1), least)) if self.row_count else 1
 
