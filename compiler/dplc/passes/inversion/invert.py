@@ -40,6 +40,7 @@ from dplc.passes.inversion.prepared import Copies, Term
 from dplc.passes.inversion.restricted import restricted
 from dplc.passes.inversion.scattered import MOST, Loop, Points, Site, Unfit, together
 from dplc.passes.inversion.without_additions import without
+from dplc.passes.inversion.zeros import gives_zero_or_nan
 from dplc.passes.simplify.fold import folded
 
 Done = tuple[set[int], list[f.Bind]]  # the accumulators that are done in another way, by their numbers, and this way
@@ -361,17 +362,24 @@ class Gathered:
             args = [known.get(a.name, a) if isinstance(a, f.Var) else a for a in op.args]
             once(var, replace(op, args=tuple(args)))
         value = site.added.value
-        return self.there(site, known.get(value.name, value) if isinstance(value, f.Var) else value)
+        return self.there(term, known.get(value.name, value) if isinstance(value, f.Var) else value)
 
-    def there(self, site: Site, value: f.Atom) -> f.Atom:
-        """What is added; zero where no point is that adds, if that does not follow from zeros that are read there."""
+    def there(self, term: Term, value: f.Atom) -> f.Atom:
+        """What is added; zero where no point is that adds, if that does not follow from zeros that are read there.  If
+        it is zero or NaN where they are read, only NaN is asked about (`simplify/nan_guards.py`)."""
         b = self.b
         for index in sorted(self.moved):
-            if site.can_follow(index):
+            if term.site.can_follow(index):
                 continue
-            at = b.op("sub", (self.index(site, {index: 1}), self.pads[index]))
+            at = b.op("sub", (self.index(term.site, {index: 1}), self.pads[index]))
             inside = b.op("and", (b.op("ge", (at, integer(0))), b.op("lt", (at, self.loops[index].count))))
-            value = b.op("select", (inside, value, f.Const(0.0, value.ty)))
+            zeros = {read.var.name for read in term.reads if {index: 1} in read.at}
+            zero = f.Const(0.0, value.ty)
+            if gives_zero_or_nan(term.code, term.site.added.value, zeros):
+                outside = b.op("and", (b.op("not", (inside,)), b.op("ne", (value, value))))
+                value = b.op("select", (outside, zero, value))
+            else:
+                value = b.op("select", (inside, value, zero))
         return value
 
     def index(self, site: Site, total: Sum) -> f.Atom:

@@ -40,6 +40,7 @@ from dplc.narrow import expect_type
 
 SHORT = 8  # bindings, at most, of a sum that is written without a loop
 LEAST = 16  # bytes of the shortest vectors, of which so many lanes fill enough
+NARROW = 4  # lanes, at least
 ROWS = 4  # points of the dimension before the last one that are computed together
 
 
@@ -47,6 +48,13 @@ def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
     """The writer of a Par's points in lanes, if they fit.  `counts` are those of its dimensions."""
     found = varying(par, e.unit.has_masks)
     return Lanes(e, par, found, counts) if found else None
+
+
+def narrowed(width: int, how: Varying, count: str) -> int:
+    """The width of the lanes: of few points, the other half of a vector would only be masked."""
+    while not how.functions and not how.accs and count.isdigit() and NARROW <= int(count) <= width // 2:
+        width //= 2
+    return width
 
 
 @node
@@ -71,7 +79,7 @@ class Lanes(Arms):
 
     def __init__(self, e: BodyEmitter, par: f.Par, how: Varying, counts: Sequence[str]) -> None:
         fit = how.several if how.accs else max(1, min(how.several, e.unit.vector_bytes // LEAST))
-        super().__init__(e, how.lanes * fit, how)
+        super().__init__(e, narrowed(how.lanes * fit, how, counts[-1]), how)
         self.par = par
         self.count = counts[-1]
         self.row_count = counts[-2] if len(counts) > 1 else ""
