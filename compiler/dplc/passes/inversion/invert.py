@@ -19,16 +19,16 @@ adds to stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from dpl.node import node, replace
+from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
-from dplc.flat.types import elem_of, rank_of
+from dplc.flat.types import elem_of
 from dplc.flat.walk import every, names, with_body
 from dplc.narrow import expect_type
 from dplc.passes.inversion.apart import apart
@@ -36,9 +36,12 @@ from dplc.passes.inversion.equal_lengths import counts_of_lengths
 from dplc.passes.inversion.nests import with_nests
 from dplc.passes.inversion.own_additions import kept_at_own
 from dplc.passes.inversion.own_order import in_own_order
+from dplc.passes.inversion.prepared import Copies, Term
 from dplc.passes.inversion.restricted import restricted
-from dplc.passes.inversion.scattered import MOST, Loop, Points, Read, Site, Unfit, together
+from dplc.passes.inversion.scattered import MOST, Loop, Points, Site, Unfit, together
 from dplc.passes.inversion.without_additions import without
+from dplc.passes.inversion.zeros import gives_zero_or_nan
+from dplc.passes.simplify.fold import folded
 
 Done = tuple[set[int], list[f.Bind]]  # the accumulators that are done in another way, by their numbers, and this way
 
@@ -241,14 +244,6 @@ def gathered(points: Points, k: int) -> list[Gathered]:
         return []
 
 
-@node
-class Term:
-    """What is added at a site, with the arrays that it reads as they are prepared."""
-
-    site: Site
-    reads: list[Read]
-
-
 class Gathered:
     """All that is added to an accumulator, as sums at its places.  `moved` are the indices that do not follow from the
     place alone; `most` is the greatest constant at the place of an index."""
@@ -303,7 +298,6 @@ class Gathered:
         ones = [self, *others]
         for one in ones:
             one.b = b
-        self.copies: dict[object, f.Var] = {}  # arrays that were padded or turned
         self.atoms: dict[object, f.Atom] = {}
         space = []
         self.pads = {index: self.pad(index) for index in self.moved}
@@ -312,7 +306,8 @@ class Gathered:
             self.atoms[index] = place
             space.append((place, self.extent(index)))
         sites = [site for one in ones for site in one.sites]
-        terms = [Term(site, [self.prepared(read) for read in site.reads]) for site in sites]
+        copies = Copies(b, self.loops, self.solved, self.pads)
+        terms = [copies.term(site) for site in sites]
         with b.inside() as binds:
             totals: list[f.Atom] = [f.Const(0.0, one.type) for one in ones]
             for some in [terms] if others else [[term] for term in terms]:
@@ -327,64 +322,14 @@ class Gathered:
         """The most that is added to an index at its place."""
         if index not in self.shifts:
             return integer(self.most[index])
-        return self.b.op("add", (self.loops[self.shifts[index]].count, integer(self.most[index] - 1)))
+        return folded(self.b, "add", self.loops[self.shifts[index]].count, integer(self.most[index] - 1))
 
     def extent(self, index: str) -> f.Atom:
         """How many places there are."""
         count = self.loops[index].count
         if index not in self.moved:
             return count
-        return self.b.op("max", (self.b.op("add", (count, self.pads[index])), integer(0)))
-
-    def prepared(self, read: Read) -> Read:
-        """A read of an array that is padded, and turned so that what the last places read lies side by side."""
-        for k, total in enumerate(read.at):
-            index = next(iter(total), None)
-            if total == {index: 1} and index in self.moved:
-                read = replace(read, array=self.copy(self.padded, read.array, k, str(index)))
-        last = {self.solved[-1]: 1}
-        mine = [k for k, total in enumerate(read.at) if self.solved[-1] in total]
-        if len(mine) != 1 or read.at[mine[0]] != last or mine[0] == len(read.at) - 1:
-            return read
-        if set(self.solved) <= read.mentions():
-            return read
-        order = (*[k for k in range(len(read.at)) if k != mine[0]], mine[0])
-        return Read(read.var, self.copy(self.turned, read.array, order), tuple([read.at[k] for k in order]))
-
-    def copy(self, make: Callable[..., f.Var], array: f.Var, *how: object) -> f.Var:
-        """A copy of an array, made once."""
-        key = make.__name__, array.name, how
-        if key not in self.copies:
-            self.copies[key] = make(array, *how)
-        return self.copies[key]
-
-    def padded(self, array: f.Var, k: int, index: str) -> f.Var:
-        """An array with zeros before and after it in dimension k."""
-        b, pad, count = self.b, self.pads[index], self.loops[index].count
-        indices = [b.var("i", f.I64) for _ in range(rank_of(array.ty))]
-        counts: list[f.Atom] = [b.op("dim", (array,), k=i) for i in range(len(indices))]
-        counts[k] = b.op("max", (b.op("add", (count, b.op("mul", (integer(2), pad)))), integer(0)))
-        with b.inside() as binds:
-            at = b.op("sub", (indices[k], pad))
-            inside = b.op("and", (b.op("ge", (at, integer(0))), b.op("lt", (at, count))))
-            with b.inside() as there:
-                given = [at if i == k else other for i, other in enumerate(indices)]
-                x = b.op("index", (array, *given), unchecked=True)
-            zero = f.Const(0.0, x.ty)
-            value = b.one(f.If(inside, block_of(there, (x,)), f.Block((), (zero,))), x.ty, "padded")
-        space = tuple(zip(indices, counts, strict=True))
-        return b.one(f.Par(space, block_of(binds, (value,)), (f.Out("keep"),)), array.ty, "padded")
-
-    def turned(self, array: f.Var, order: tuple[int, ...]) -> f.Var:
-        """An array with its dimensions in another order."""
-        b = self.b
-        indices = [b.var("i", f.I64) for _ in order]
-        counts = [b.op("dim", (array,), k=k) for k in order]
-        with b.inside() as binds:
-            at = [indices[order.index(k)] for k in range(len(order))]
-            x = b.op("index", (array, *at), unchecked=True)
-        space = tuple(zip(indices, counts, strict=True))
-        return b.one(f.Par(space, block_of(binds, (x,)), (f.Out("keep"),)), array.ty, "turned")
+        return folded(self.b, "max", folded(self.b, "add", count, self.pads[index]), integer(0))
 
     def sums(self, terms: list[Term], loops: list[Loop], starts: list[f.Atom]) -> list[f.Atom]:
         """The sums of some terms over these loops, in order."""
@@ -410,24 +355,31 @@ class Gathered:
                 done[op] = self.b.one(op, var.ty, var.name)
             known[var.name] = done[op]
 
-        for before, read in zip(site.reads, term.reads, strict=True):
+        for read in term.reads:
             at = [self.index(site, total) for total in read.at]
-            once(before.var, f.Op("index", (read.array, *at), (("unchecked", True),)))
-        for var, op in site.code:
+            once(read.var, f.Op("index", (read.array, *at), (("unchecked", True),)))
+        for var, op in term.code:
             args = [known.get(a.name, a) if isinstance(a, f.Var) else a for a in op.args]
             once(var, replace(op, args=tuple(args)))
         value = site.added.value
-        return self.there(site, known.get(value.name, value) if isinstance(value, f.Var) else value)
+        return self.there(term, known.get(value.name, value) if isinstance(value, f.Var) else value)
 
-    def there(self, site: Site, value: f.Atom) -> f.Atom:
-        """What is added; zero where no point is that adds, if that does not follow from zeros that are read there."""
+    def there(self, term: Term, value: f.Atom) -> f.Atom:
+        """What is added; zero where no point is that adds, if that does not follow from zeros that are read there.  If
+        it is zero or NaN where they are read, only NaN is asked about (`simplify/nan_guards.py`)."""
         b = self.b
         for index in sorted(self.moved):
-            if site.can_follow(index):
+            if term.site.can_follow(index):
                 continue
-            at = b.op("sub", (self.index(site, {index: 1}), self.pads[index]))
+            at = b.op("sub", (self.index(term.site, {index: 1}), self.pads[index]))
             inside = b.op("and", (b.op("ge", (at, integer(0))), b.op("lt", (at, self.loops[index].count))))
-            value = b.op("select", (inside, value, f.Const(0.0, value.ty)))
+            zeros = {read.var.name for read in term.reads if {index: 1} in read.at}
+            zero = f.Const(0.0, value.ty)
+            if gives_zero_or_nan(term.code, term.site.added.value, zeros):
+                outside = b.op("and", (b.op("not", (inside,)), b.op("ne", (value, value))))
+                value = b.op("select", (outside, zero, value))
+            else:
+                value = b.op("select", (inside, value, zero))
         return value
 
     def index(self, site: Site, total: Sum) -> f.Atom:
@@ -437,9 +389,9 @@ class Gathered:
             if total == {index: 1}:
                 after = self.atoms[index]
                 if index not in self.shifts:
-                    return b.op("add", (after, integer(self.most[index] - site.constants[index])))
-                before = b.op("sub", (self.pads[index], integer(site.constants[index])))
-                return b.op("sub", (b.op("add", (after, before)), self.atoms[self.shifts[index]]))
+                    return folded(b, "add", after, integer(self.most[index] - site.constants[index]))
+                before = folded(b, "sub", self.pads[index], integer(site.constants[index]))
+                return b.op("sub", (folded(b, "add", after, before), self.atoms[self.shifts[index]]))
             if site.is_place(total, index):
                 return self.atoms[index]
         made: f.Atom = integer(total.get(ONE, 0))

@@ -14,10 +14,19 @@ from dplc.flat import term as f
 
 def gives_zero(code: Sequence[tuple[f.Var, f.Op]], value: f.Atom, zeros: set[str]) -> bool:
     """True if the value is zero if all of these variables are."""
+    return noted(code, zeros).is_zero(value)
+
+
+def gives_zero_or_nan(code: Sequence[tuple[f.Var, f.Op]], value: f.Atom, zeros: set[str]) -> bool:
+    """True if the value is zero or NaN if all of these variables are zero."""
+    return noted(code, zeros).is_maybe(value)
+
+
+def noted(code: Sequence[tuple[f.Var, f.Op]], zeros: set[str]) -> _Zeros:
     known = _Zeros(set(zeros))
     for var, op in code:
         known.note(var, op)
-    return known.is_zero(value)
+    return known
 
 
 class _Zeros:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dpl.prims import TABLE, evaluation
 
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.numbers import same_bits, wrap
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS, result_type
@@ -32,6 +33,12 @@ def fold(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
         return plus_zero(op, defs) or row(op)
     others = FOLDS.get(op.op)
     return others(op, defs) if others else None
+
+
+def folded(b: Builder, name: str, *args: f.Atom) -> f.Atom:
+    """The result of an operation on numbers: what it folds to, or what a binding of it gives."""
+    found = fold(f.Op(name, args), {})
+    return b.op(name, args) if found is None else found
 
 
 def of_opposites(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:

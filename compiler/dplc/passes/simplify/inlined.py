@@ -7,13 +7,14 @@ they are constants where it is called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dpl.prims import elementary
 
 from dplc.flat import term as f
 from dplc.flat.types import width
 from dplc.flat.walk import atoms, every
+from dplc.passes.simplify.purity import droppable
 
 SMALL = 12  # bindings, without tuples, of a function that is inlined at every call
 STRAIGHT = 160  # the same at calls in loops, of a function whose parts may be hoisted or vectorised
@@ -108,6 +109,24 @@ def computes_or_chooses(bind: f.Bind) -> bool:
     arms = bind.rhs.then, bind.rhs.else_
     numbers = all(isinstance(var.ty, f.Num) for var in bind.vars)
     return numbers and all(has_at_most(CHOICE, arm) and all(map(computes_or_chooses, arm.binds)) for arm in arms)
+
+
+def is_number(name: str, fns: Mapping[str, f.Fn], known: dict[str, bool]) -> bool:
+    """True for a function that only computes numbers from numbers, with branches and without loops, and cannot fail:
+    one call serves all that are alike, and may move before a loop.  `known` has what was found of others."""
+    if name not in known:
+        known[name] = False  # if it calls itself
+        fn = fns[name]
+        called = [bind.rhs.fn for bind in every(fn.body) if isinstance(bind.rhs, f.Call)]
+        short = len(every(fn.body)) <= STRAIGHT and all(isinstance(p.ty, f.Num) for p in fn.params)
+        known[name] = short and all(is_number(other, fns, known) for other in called) and only_numbers(fn.body, called)
+    return known[name]
+
+
+def only_numbers(body: f.Block, called: Sequence[str]) -> bool:
+    """True for a block of numbers and branches that cannot fail, if the functions of these names are such blocks."""
+    plain = [bind for bind in every(body) if not isinstance(bind.rhs, f.If)]
+    return all(droppable(bind.rhs, called) and (isinstance(bind.rhs, f.Call) or is_on_numbers(bind)) for bind in plain)
 
 
 def on_numbers(fn: f.Fn) -> bool:

@@ -10,9 +10,10 @@
 
 One walk over each function, callees first, makes all changes that depend only on the code before: it inlines functions
 that are small, or small for the constructors that they are given, propagates copies and constants, folds (`fold`),
-resolves branches, eliminates common subexpressions, and moves loop-invariant code out of loops.  A function that is
-called once is walked where it is called, so a chain of these is walked once, too.  A second walk follows if the first
-one shows which dimensions are equal (`hoist_dims`).  Then dead code is eliminated (`dead_code`).
+resolves branches, eliminates common subexpressions, and moves loop-invariant code out of loops; calls of functions of
+numbers are such code, too.  A function that is called once is walked where it is called, so a chain of these is walked
+once, too.  A second walk follows if the first one shows which dimensions are equal (`hoist_dims`).  Then dead code is
+eliminated (`dead_code`).
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from dplc.passes.simplify.callers import called_once, calls, reachable
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import POWERS, fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
-from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, has_at_most, pays_in_loops
+from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, has_at_most, is_number, pays_in_loops
 from dplc.passes.simplify.literals import alike
 from dplc.passes.simplify.purity import droppable, movable
 from dplc.passes.simplify.unmade import without_unmade
@@ -126,6 +127,7 @@ class _Simplifier:
         self.defs: dict[str, f.Rhs] = {}
         self.made: dict[object, tuple[f.Var, ...]] = {}
         self.scopes: list[list[object]] = []
+        self.numbers: dict[str, bool] = {}  # whether functions only compute numbers
 
     def atom(self, atom: f.Atom) -> f.Atom:
         while isinstance(atom, f.Var) and atom.name in self.known:
@@ -167,6 +169,9 @@ class _Simplifier:
             case f.Call(fn, args) if (callee := self.inlined(fn) or self.chosen(fn, args)) is not None:
                 copied = Inliner(self.supply, callee, self.atoms(args), bind.rhs.span).block(callee.body)
                 self.splice(bind.vars, copied, out)
+            case f.Call(fn, args, span) if is_number(fn, self.program.fns, self.numbers):
+                call = f.Call(fn, self.atoms(args), span)
+                self.shared(with_rhs(bind, call), ("call", fn, *map(expression_of, call.args)), out)
             case f.If() | f.Switch() if any(isinstance(var.ty, f.Tup) for var in bind.vars):
                 self.binds(branch_by_scalars(bind, self.supply), out)
             case f.If():
@@ -249,14 +254,17 @@ class _Simplifier:
         if same is not None:
             self.same(bind.vars, (same,))
             return
-        key = expression(rhs)
+        self.shared(with_rhs(bind, rhs), expression(rhs), out)
+
+    def shared(self, bind: f.Bind, key: object | None, out: list[f.Bind]) -> None:
+        """A binding, if none of the same expression is there."""
         if key is not None:
             before = self.made.setdefault(key, bind.vars)
             if before is not bind.vars:
                 self.same(bind.vars, before)
                 return
             self.scopes[-1].append(key)
-        self.put(with_rhs(bind, rhs), out)
+        self.put(bind, out)
 
     def unfilled(self, op: f.Op, out: list[f.Bind]) -> f.Op:
         """An operation on arrays filled with one number -> the operation on the numbers, and a fill."""
@@ -460,12 +468,15 @@ class _Simplifier:
             return rest(vars_), f.For(loop.index, loop.count, rest(loop.state), rest(loop.inits), body, loop.collect)
         return rest(vars_), f.While(rest(loop.state), rest(loop.inits), loop.cond, body, loop.collect)
 
+    def movable(self, rhs: f.Rhs) -> bool:
+        return movable(rhs) or (isinstance(rhs, f.Call) and is_number(rhs.fn, self.program.fns, self.numbers))
+
     def lifted(self, block: f.Block, inner: set[str], out: list[f.Bind]) -> f.Block:
         """The body of a loop, after loop-invariant code has moved before the loop.  `inner` are the loop's
         variables."""
         kept, names = [], set(inner)
         for bind in block.binds:
-            if movable(bind.rhs) and not any(isinstance(a, f.Var) and a.name in names for a in atoms(bind.rhs)):
+            if self.movable(bind.rhs) and not any(isinstance(a, f.Var) and a.name in names for a in atoms(bind.rhs)):
                 out.append(bind)
             else:
                 kept.append(bind)

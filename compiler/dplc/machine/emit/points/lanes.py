@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.walk import every, rhs_mentions
+from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.bodies import arrays, interrupts
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
@@ -40,6 +40,7 @@ from dplc.narrow import expect_type
 
 SHORT = 8  # bindings, at most, of a sum that is written without a loop
 LEAST = 16  # bytes of the shortest vectors, of which so many lanes fill enough
+NARROW = 4  # lanes, at least
 ROWS = 4  # points of the dimension before the last one that are computed together
 
 
@@ -47,6 +48,13 @@ def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
     """The writer of a Par's points in lanes, if they fit.  `counts` are those of its dimensions."""
     found = varying(par, e.unit.has_masks)
     return Lanes(e, par, found, counts) if found else None
+
+
+def narrowed(width: int, how: Varying, count: str) -> int:
+    """The width of the lanes: of few points, the other half of a vector would only be masked."""
+    while not how.functions and not how.accs and count.isdigit() and NARROW <= int(count) <= width // 2:
+        width //= 2
+    return width
 
 
 @node
@@ -71,7 +79,7 @@ class Lanes(Arms):
 
     def __init__(self, e: BodyEmitter, par: f.Par, how: Varying, counts: Sequence[str]) -> None:
         fit = how.several if how.accs else max(1, min(how.several, e.unit.vector_bytes // LEAST))
-        super().__init__(e, how.lanes * fit, how)
+        super().__init__(e, narrowed(how.lanes * fit, how, counts[-1]), how)
         self.par = par
         self.count = counts[-1]
         self.row_count = counts[-2] if len(counts) > 1 else ""
@@ -84,10 +92,12 @@ class Lanes(Arms):
 
     def how_many_rows(self) -> int:
         """Fewer where there are several sums, as each row has its own in registers; one if points add to arrays,
-        or read them in branches."""
+        or read them in branches.  A loop that goes on with the sum of another one has the same register."""
         if self.how.accs or self.how.masked:
             return 1
-        sums = sum(len(bind.vars) for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For))
+        loops = [bind for bind in self.how.binds if isinstance(bind.rhs, f.Par | f.For)]
+        resumed = {name for bind in loops if isinstance(bind.rhs, f.For) for name in names(bind.rhs.inits)}
+        sums = sum(var.name not in resumed for bind in loops for var in bind.vars)
         least = int(self.row_count) if self.row_count.isdigit() else ROWS
         return max(1, min(ROWS // max(sums, 1), least)) if self.row_count else 1
 
