@@ -224,8 +224,9 @@ class Differentiation(Derivatives):
         fns, graph, names = self.program.fns, self.graph(fn.name), (made.fwd, made.bwd, f"res.{made.fwd}")
         work = Reverse(self, graph, active, wanted, step)
         fns[made.fwd], fns[made.bwd], zeros = work.function(fn, *names)
-        if work.overwritten.names and not work.overwritten.needed(fns[made.bwd].body):
-            work = Reverse(self, graph, active, wanted, step, restores=False)
+        needed = work.overwritten.needed(fns[made.bwd].body)
+        if len(needed) < len(work.overwritten.arrays):
+            work = Reverse(self, graph, active, wanted, step, restored=needed)
             fns[made.fwd], fns[made.bwd], zeros = work.function(fn, *names)
         made.residual = fns[made.fwd].results[-1]
         return zeros

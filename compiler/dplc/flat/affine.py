@@ -181,6 +181,11 @@ class Affine:
                 return False
         return True
 
+    def differ(self, a: f.Atom, b: f.Atom) -> bool:
+        """True if two numbers are known not to be equal."""
+        apart = combined(self.sum(a), self.sum(b), -1)
+        return any(self.is_natural(combined({ONE: -1}, apart, sign)) for sign in (1, -1))
+
     def holds(self, number: f.Atom, asked: Callable[[Sum], bool], either: str, deep: int = 0) -> bool:
         """True if something is known of a number; of what is cut off, where it is known of one or of both numbers."""
         op = self.cuts.get(number.name) if isinstance(number, f.Var) and deep < DEEP else None

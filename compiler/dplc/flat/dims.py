@@ -71,8 +71,8 @@ class Dims:
                 for var in bind.vars:
                     self.op(var, rhs)
             elif isinstance(rhs, f.TupGet):
-                if self.numbered and isinstance(rhs.tup, f.Var):
-                    self.moved(path(rhs.tup.name, rhs.index), bind.vars[0].ty, bind.vars[0].name)
+                if isinstance(rhs.tup, f.Var):
+                    self.item(path(rhs.tup.name, rhs.index), bind.vars[0])
                 if self.fields:
                     self.held(bind.vars[0], rhs.tup.ty, rhs.index)
             elif isinstance(rhs, f.TupMake):
@@ -92,12 +92,22 @@ class Dims:
             self.measured[var.name] = self.read(self.of(op.args[0], op.attr("k")))
         if op.op == "index" and isinstance(var.ty, f.Tup) and isinstance(op.args[0], f.Var):
             for i, item in enumerate(self.steps.get(op.args[0].name, ())):
-                self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(var.name, i))
+                kept = item.name if isinstance(item, f.Var) else ""
+                self.moved(kept, item.ty, path(var.name, i))
+                if kept in self.steps:
+                    self.steps[path(var.name, i)] = self.steps[kept]
         made, rank = OPS[op.op].dims, rank_of(var.ty)
         for k in range(rank):
             self.set(var.name, k, made(self.of, op, rank, k))
         if op.op == "slice" and (length := self.length(*op.args[1:])) is not None:
             self.set(var.name, 0, length)
+
+    def item(self, place: str, var: f.Var) -> None:
+        """What is taken out of a tuple, at this path: an array of numbers, or what the steps of a loop kept."""
+        if self.numbered:
+            self.moved(place, var.ty, var.name)
+        if place in self.steps:
+            self.steps[var.name] = self.steps[place]
 
     def length(self, first: f.Atom, end: f.Atom) -> Dim | None:
         """How many elements a slice has that ends at a constant distance from where it begins: `6 * g : 6 * g + 6`."""
@@ -212,9 +222,9 @@ class Dims:
                         self.set(var.name, k, space[k - outs[i].rank][1])
                     case f.Par(_, _, outs) if isinstance(target := outs[i].target, f.Var):
                         self.set(var.name, k, self.of(target, k))
-                    case f.Par(space, body, outs) if outs[i].kind == "keep":
-                        counts = [count for _, count in space]
-                        self.set(var.name, k, self.inner(body.results[i], counts, outs[i].inner, k - len(space)))
+                    case f.Par(space, body, outs) if outs[i].kind in ("keep", "add"):
+                        counts, own = [count for _, count in space], len(space) if outs[i].kind == "keep" else 0
+                        self.set(var.name, k, self.inner(body.results[i], counts, outs[i].inner, k - own))
                     case f.Build(_, count, body, _, inner):
                         self.set(var.name, k, self.inner(body.results[i], [count], inner[i] if inner else (), k - 1))
                     case f.Map(_, inputs):

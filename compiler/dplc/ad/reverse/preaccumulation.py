@@ -86,7 +86,7 @@ def preaccumulate(
     ins, outs = leaves(d, fn)
     made.residual, made.jacobian = f.Tup(tuple(outs[r] for r, _ in wanted for _ in active)), True
     one = NO_ZEROS if len(wanted) == 1 else MAYBE_ZERO
-    work = Reverse(d, graph, active, [(r, one) for r, _ in wanted], step, restores=False)
+    work = Reverse(d, graph, active, [(r, one) for r, _ in wanted], step, restored=())
     there, back, zeros = work.function(fn, made.fwd, made.bwd, f"res.{made.fwd}")
     rows = [[f.Const(1.0 if r == other else -0.0, outs[other]) for other, _ in wanted] for r, _ in wanted]
     d.program.fns[made.fwd] = at_once(d, there, back, rows, [f.Const(-0.0, ins[i]) for i in active])

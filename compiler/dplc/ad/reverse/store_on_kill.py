@@ -17,7 +17,7 @@ it under this name.  The array must be made for its loop, as the first update of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from dpl.node import field, record
 
@@ -31,33 +31,39 @@ Loop = f.For | f.While
 @record
 class Overwritten:
     """`names` of arrays that the backward code gets back; the variables for what updates overwrite, by the names of
-    their results; the results of loops that it goes through backwards."""
+    their results; the results of loops that it goes through backwards.  `arrays` has the names of each array on its
+    way, by its name at the end of the outermost loop."""
 
     names: set[str] = field(default_factory=set)
     updates: dict[str, f.Var] = field(default_factory=dict)
     results: set[str] = field(default_factory=set)
+    arrays: dict[str, set[str]] = field(default_factory=dict)
 
     def states(self, bind: f.Bind) -> list[int]:
         """The numbers of the states that a loop gives back."""
         return [k for k, var in enumerate(bind.vars) if var.name in self.results]
 
-    def needed(self, body: f.Block) -> bool:
-        """True if backward code reads what it gets back."""
-        return any(count > 1 for name, count in Counter(mentions(body)).items() if name in self.names)
+    def needed(self, body: f.Block) -> set[str]:
+        """The arrays that backward code gets back, and reads."""
+        read = {name for name, count in Counter(mentions(body)).items() if count > 1}
+        return {array for array, own in self.arrays.items() if not read.isdisjoint(own)}
 
 
-def store_on_kill(fn: f.Fn, supply: f.Supply, is_active: Callable[[f.Var], bool], root: bool) -> Overwritten:
-    """Of a function that is called once if it is a `root`."""
-    finder = Finder(supply, is_active)
+def store_on_kill(
+    fn: f.Fn, supply: f.Supply, is_active: Callable[[f.Var], bool], root: bool, wanted: Collection[str] | None
+) -> Overwritten:
+    """Of a function that is called once if it is a `root`: all such arrays, or those that are `wanted`."""
+    finder = Finder(supply, is_active, wanted)
     if any(isinstance(bind.rhs, f.Op) and bind.rhs.op == "update" for bind in every(fn.body)):
         finder.block(fn.body, root)
     return finder.found
 
 
 class Finder:
-    def __init__(self, supply: f.Supply, is_active: Callable[[f.Var], bool]) -> None:
+    def __init__(self, supply: f.Supply, is_active: Callable[[f.Var], bool], wanted: Collection[str] | None) -> None:
         self.supply = supply
         self.is_active = is_active
+        self.wanted = wanted
         self.found = Overwritten()
 
     def block(self, block: f.Block, once: bool) -> None:
@@ -72,14 +78,15 @@ class Finder:
                 self.block(inner, once and isinstance(bind.rhs, f.If | f.Switch))
 
     def loop(self, bind: f.Bind, k: int) -> None:
-        if bind.vars[k].name not in self.found.results:
+        array = bind.vars[k].name
+        if array not in self.found.results and (self.wanted is None or array in self.wanted):
             thread = Thread(self.is_active)
             if thread.loop(bind, k) and thread.read:
-                self.found.results.update([bind.vars[k].name, *thread.results])
+                self.found.results.update([array, *thread.results])
                 self.found.names |= thread.names
-                for made, array in thread.updates.items():
-                    element = f.Var(self.supply.fresh("old"), array)
-                    self.found.updates[made] = element
+                self.found.arrays[array] = thread.names
+                for made, part in thread.updates.items():
+                    self.found.updates[made] = f.Var(self.supply.fresh("old"), part)
 
 
 @record

@@ -116,14 +116,15 @@ class Tape:
 
 class Reverse:
     """The reversal of one function.  `active` and `wanted` are the leaves of its parameters and results with
-    cotangents.  `step_of` makes the step of a binding (`reverse/steps.py`).  It `restores` what loops overwrite."""
+    cotangents.  `step_of` makes the step of a binding (`reverse/steps.py`).  Of the arrays that loops overwrite, those
+    that are `restored` come back, or all."""
 
     def __init__(
         self, derivatives: Derivatives, graph: Graph, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]],
-        step_of: Callable[[Tape, f.Bind], Step], restores: bool = True,
+        step_of: Callable[[Tape, f.Bind], Step], restored: Collection[str] | None = None,
     ) -> None:  # fmt: skip
         self.d = derivatives
-        self.restores = restores
+        self.restored = restored
         self.tangents = derivatives.tangents
         self.step_of = step_of
         self.active_params = active
@@ -155,8 +156,7 @@ class Reverse:
         self.changing = set(changing(fn.body))
         self.root = fn.name in self.d.roots
         self.aliases = Aliases(fn, self.root)
-        if self.restores:
-            self.overwritten = store_on_kill(fn, self.d.supply, self.is_active, self.root)
+        self.overwritten = store_on_kill(fn, self.d.supply, self.is_active, self.root, self.restored)
         self.final = final_elements(fn, self.sizes)
         tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, int_(1))
         scope = self.scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)

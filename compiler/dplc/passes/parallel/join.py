@@ -42,6 +42,7 @@ from dplc.passes.inversion.additions_last import additions_last
 from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
+from dplc.passes.parallel.few_terms import few_terms
 from dplc.passes.parallel.flat_nests import flat_nest
 from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.parallel.late_views import late_views
@@ -58,7 +59,7 @@ NEAR = 64  # so many bindings before a Par are searched for another one with com
 def join(program: f.Program) -> f.Program:
     supply = supply_for(program)
     fns = {name: with_sums(joined(fn, supply), supply) for name, fn in program.fns.items()}
-    return replace(program, fns={name: additions_last(fn, supply) for name, fn in fns.items()})
+    return replace(program, fns={name: additions_last(few_terms(fn, supply), supply) for name, fn in fns.items()})
 
 
 def with_sums(fn: f.Fn, supply: f.Supply) -> f.Fn:
