@@ -12,7 +12,8 @@ that is `fill n r`, copies of a row, is the row: the copies need not be made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from operator import itemgetter
 
 from dpl.node import replace
 
@@ -34,9 +35,11 @@ class Elementwise:
         variables: tuple[f.Var, ...],
         free: set[str],
         fills: Mapping[str, f.Op],
+        parts: Container[str],
         dims: Dims,
     ) -> None:
         self.b = Builder(supply)
+        self.parts = parts
         self.fused, self.copies = with_rows(fused, fills)
         fused = self.fused
         self.vars = variables
@@ -100,8 +103,10 @@ class Elementwise:
         return f.Var(self.b.supply.fresh(var.name), of_rank(elem, own))
 
     def outs(self, inputs: list[f.Atom]) -> tuple[f.Out, ...]:
-        spare = [view for a, view in zip(self.fused.inputs, inputs, strict=True)
+        """What becomes of the results.  They overwrite inputs; parts of others last, as these have owners."""
+        found = [(a.name in self.parts, view) for a, view in zip(self.fused.inputs, inputs, strict=True)
                  if rank_of(a.ty) == self.rank and isinstance(a, f.Var) and a.name in self.free]  # fmt: skip
+        spare = [view for _, view in sorted(found, key=itemgetter(0))]
         made = []
         for atom, rank in zip(self.fused.body.results, self.fused.ranks, strict=True):
             if rank < self.rank:
@@ -154,6 +159,12 @@ def with_rows(fused: f.Map, fills: Mapping[str, f.Op]) -> tuple[f.Map, list[tupl
             a = row
         inputs.append(a)
     return (replace(fused, inputs=tuple(inputs)), copies) if copies else (fused, [])
+
+
+def parts_of_arrays(block: f.Block) -> set[str]:
+    """The rows and slices that are read out of arrays."""
+    reads = [bind for bind in every(block) if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("index", "slice")]
+    return {read.vars[0].name for read in reads if rank_of(read.vars[0].ty)}
 
 
 def fills_of_rows(block: f.Block) -> dict[str, f.Op]:

@@ -42,7 +42,7 @@ from dplc.passes.parallel.added_rows import added_directly
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.copied_rows import copied_rows
-from dplc.passes.parallel.elementwise import Elementwise, fills_of_rows
+from dplc.passes.parallel.elementwise import Elementwise, fills_of_rows, parts_of_arrays
 from dplc.passes.parallel.forwards import forwards
 from dplc.passes.parallel.other_rows import other_rows
 from dplc.passes.parallel.scatters import scatters
@@ -110,7 +110,7 @@ class _Fn:
         self.solid = Solid(fn.body, lambda loop: self.known[loop.index.name])
 
     def body(self) -> f.Block:
-        self.fills = fills_of_rows(self.fn.body)
+        self.fills, self.parts = fills_of_rows(self.fn.body), parts_of_arrays(self.fn.body)
         self.dims = self.program.sizes.dims(self.fn)
         return self.block(self.fn.body)
 
@@ -145,7 +145,7 @@ class _Fn:
         return self.block(block, loop.state if block is loop.body else ())
 
     def elementwise(self, fused: f.Map, variables: tuple[f.Var, ...], free: set[str]) -> tuple[f.Bind, ...]:
-        return Elementwise(self.program.supply, fused, variables, free, self.fills, self.dims).binds()
+        return Elementwise(self.program.supply, fused, variables, free, self.fills, self.parts, self.dims).binds()
 
     def sum(self, args: tuple[f.Atom, ...], span: f.Span) -> f.Map:
         """The elementwise sum of two arrays that are there, as a Map."""
