@@ -90,6 +90,12 @@ do ends "fit" (cg few fit [1.0, 1.0, 1.0]) Converged
 do near "a fit" 1e-6 (cg few fit [1.0, 1.0, 1.0]).params (lbfgs few fit [1.0, 1.0, 1.0]).params
 do ends "Powell" (cg few powell [3.0, -1.0, 0.0, 1.0]) Converged
 do ends "of one number" (cg few (fun w -> sum (softplus (w * xs - 1.0)) - 3.0 * w) 0.0) Converged
+do ends "from far" (cg few (fun [x] -> (x - 3.0) ** 2) [1e10]) Converged
+let large [x, y] = 1e20 * ((1.0 - x) ** 2 + 100.0 * (y - x * x) ** 2)
+do ends "of large losses" (cg few large [-1.2, 1.0]) Converged
+let steep = cg few exp 700.0
+do ends "steep" steep Not_finite
+do near "steep" 0.0 (float steep.steps) 0.0
 """
 
 SMALL = """
