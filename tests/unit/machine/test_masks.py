@@ -42,6 +42,7 @@ BODIES = {
     "a read that is checked": (False, STENCIL.replace("unchecked=true ", "")),
     "one number for all points": (False, STENCIL.replace("index unchecked=true a 2 k", "index unchecked=true b 2")),
     "places that an array tells": (False, STENCIL.replace("sub i 1", "index unchecked=true p i")),
+    "the same remainder at each point": (False, STENCIL.replace("w: f64", "r: i64 = mod 7 n\n      w: f64")),
     "a remainder": (False, STENCIL.replace("sub i 1", "mod i 5")),
     "a function": (False, STENCIL.replace("div x z", "atan2 x z")),
     "a function outside of the branch": (False, STENCIL.replace("low:", "t: f64 = exp x\n    low:")),

@@ -8,8 +8,8 @@
 
 LLVM takes each arm to run every second time, and an arm for NaN never, so a loop of many branches seems to be fast as
 it is.  But branches are mispredicted, and an arm of arithmetic costs a vector little.  That holds where all that a loop
-does of its own index is quick on vectors, and what it reads lies side by side.  A loop that checks what it reads may
-end early, so it has no vectors, and LLVM would tell the user so.
+does of its own index is quick on vectors, and what it reads lies side by side.  A loop that may fail, of a read or of
+a division, may end early, so it has no vectors, and LLVM would tell the user so.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dplc.flat.nans import tells_nan
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import every, names, rhs_mentions
+from dplc.passes.simplify.purity import droppable
 
 FLOATS = (f.F32, f.F64)
 POWERS = (2, 3, 4)
@@ -51,7 +52,8 @@ class _Step:
 
     def takes(self, bind: f.Bind, inside: bool) -> bool:
         if self.varying.isdisjoint(rhs_mentions(bind.rhs)):
-            return not inside or not isinstance(bind.rhs, f.Op) or bind.rhs.op != "index"
+            read = isinstance(bind.rhs, f.Op) and bind.rhs.op == "index"
+            return droppable(bind.rhs) and not (inside and read)
         self.varying.update(var.name for var in bind.vars)
         match bind.rhs:
             case f.If(_, then, else_):
