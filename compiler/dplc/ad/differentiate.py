@@ -22,7 +22,7 @@ from dpl.source import Span
 from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Forwarded, Mode, Reversed
 from dplc.ad.primals import Primals, key_of
-from dplc.ad.reverse import preaccumulation
+from dplc.ad.reverse import chosen, preaccumulation
 from dplc.ad.reverse.steps import step
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.reverse.wider import Leaves, by_wider, covers
@@ -208,6 +208,8 @@ class Differentiation(Derivatives):
         if preaccumulation.serves(self, fn, active, wanted):
             zeros = preaccumulation.preaccumulate(self, fn, self.graph(fn.name), made, active, wanted)
             calls_itself = made.assumption.called
+        elif chosen.serves(fn, self.body(fn.name).body, active, wanted):
+            return chosen.computed_again(self, fn, self.graph(fn.name), made, active, wanted)
         else:
             zeros = self.reversed(fn, made, active, wanted)
             calls_itself = self.boxed(f"res.{made.fwd}")

@@ -12,8 +12,7 @@ An infinite cotangent is multiplied with the sum of the slopes of several paths;
 
 Else reverse mode keeps a record for each call of a tree of calls, until the last one has returned.  Here each call is
 reversed as soon as its value is known, and what it kept is gone.  That costs a product for each number that varies and
-each result, so these have to be few.  A function of one number that chooses between arms, as the kernel of a spline
-does, returns its slope, too: its calls keep one number, not a record of its branches.
+each result, so these have to be few.
 
 The backward code of the call follows its forward code in the same function.  What follows a branch is copied into its
 arms, where the simplifier finds which way the backward code goes.
@@ -34,7 +33,6 @@ from dplc.flat import term as f
 from dplc.flat.call_graph import callees
 from dplc.flat.copy import Copier
 from dplc.flat.walk import blocks, every, names, with_branches
-from dplc.passes.simplify.inlined import is_on_numbers
 from dplc.passes.simplify.simplify import simplified
 
 MOST = 8  # numbers of a Jacobian, which cost less than a record
@@ -43,24 +41,15 @@ COPIES = 1024  # bindings in all copies of what follows a branch
 
 
 def serves(d: Derivatives, fn: f.Fn, active: Sequence[int], wanted: Sequence[tuple[int, Zeros]]) -> bool:
-    """True for a function that calls itself and of which few numbers vary, or that chooses.  A rule of the user runs
-    when the cotangent is known, so it must not be met before."""
+    """True for a function that calls itself and of which few numbers vary.  A rule of the user runs when the cotangent
+    is known, so it must not be met before."""
     ins, outs = leaves(d, fn)
     numbers = [*(ins[i] for i in active), *(outs[i] for i, _ in wanted)]
     if len(active) * len(wanted) > MOST or len(wanted) > SWEEPS or not all(map(f.is_float, numbers)):
         return False
     if len(set(numbers)) > 1:  # a slope has one format, and what is multiplied with it
         return False
-    body = d.body(fn.name).body
-    fits = fn.name in callees(body) or (len(active) == len(wanted) == 1 and chooses(body))
-    return fits and d.program.rules.keys().isdisjoint(reached(d, fn.name))
-
-
-def chooses(body: f.Block) -> bool:
-    """True for a function of numbers with branches, and nothing else that takes time."""
-    binds = every(body)
-    plain = all(isinstance(bind.rhs, f.If) or is_on_numbers(bind) for bind in binds)
-    return plain and any(isinstance(bind.rhs, f.If) for bind in binds)
+    return fn.name in callees(d.body(fn.name).body) and d.program.rules.keys().isdisjoint(reached(d, fn.name))
 
 
 def reached(d: Derivatives, name: str) -> Iterator[str]:
