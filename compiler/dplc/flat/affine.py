@@ -39,6 +39,17 @@ class Affine:
     def loop(self, index: f.Var, count: f.Atom) -> None:
         self.counts[index.name] = self.trip(count)
 
+    def loops(self, rhs: f.Rhs) -> None:
+        """Notes how many values the indices of a loop or of points have."""
+        match rhs:
+            case f.For(index, count) | f.Build(index, count):
+                self.loop(index, count)
+            case f.Par(space):
+                for index, count in space:
+                    self.loop(index, count)
+            case _:
+                pass
+
     def trip(self, count: f.Atom) -> Sum:
         """What a count is, if a loop has any steps."""
         known = self.trips.get(count.name) if isinstance(count, f.Var) else None

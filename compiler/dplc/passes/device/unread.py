@@ -1,4 +1,4 @@
-"""Elements that nobody uses are not read: what is left of a read is its checks.
+"""A read whose element nobody uses becomes the checks of its place.
 
     x = index a i j          =>      n = dim k=0 a; m = dim k=1 a; check_index i n; check_index j m
 

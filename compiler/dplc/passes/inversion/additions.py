@@ -77,8 +77,7 @@ class Additions:
 
     def walk(self, par: f.Par, accs: dict[str, int], loops: tuple[Loop, ...], guards: tuple[Guard, ...]) -> None:
         loops = (*loops, *[Loop(*dimension) for dimension in par.space])
-        for index, count in par.space:
-            self.affine.loop(index, count)
+        self.affine.loops(par)
         if par.ordered or any(name in self.inside for name in names(tuple([loop.count for loop in loops]))):
             raise Unfit
         self.block(par.body, accs, loops, guards)

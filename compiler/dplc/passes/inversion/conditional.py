@@ -38,8 +38,7 @@ class _Hoist:
         self.affine, self.supply = affine, supply
 
     def par(self, par: f.Par, accs: set[str]) -> f.Par:
-        for index, count in par.space:
-            self.affine.loop(index, count)
+        self.affine.loops(par)
         return replace(par, body=replace(par.body, binds=tuple(self.binds(par.body.binds, accs))))
 
     def binds(self, binds: tuple[f.Bind, ...], accs: set[str]) -> list[f.Bind]:

@@ -66,16 +66,8 @@ class CheckedPlaces:
 
     def define(self, bind: f.Bind) -> None:
         self.conditions.define(bind)
-        match bind.rhs:
-            case f.Op():
-                self.affine.define(bind)
-            case f.For(index, count) | f.Build(index, count):
-                self.affine.loop(index, count)
-            case f.Par(space):
-                for index, count in space:
-                    self.affine.loop(index, count)
-            case _:
-                pass
+        self.affine.define(bind)
+        self.affine.loops(bind.rhs)
 
     def fits(self, op: f.Op) -> bool:
         """True for an operation whose places are in bounds by themselves."""

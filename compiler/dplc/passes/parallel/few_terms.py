@@ -65,14 +65,7 @@ class _Sums:
 
     def bind(self, bind: f.Bind) -> Sequence[f.Bind]:
         self.affine.define(bind)
-        match bind.rhs:
-            case f.For(index, count):
-                self.affine.loop(index, count)
-            case f.Par(space):
-                for index, count in space:
-                    self.affine.loop(index, count)
-            case _:
-                pass
+        self.affine.loops(bind.rhs)
         bind = with_rhs(bind, with_blocks(bind.rhs, self.block))
         if isinstance(bind.rhs, f.Par) and is_sum(bind.rhs) and all(droppable(one.rhs) for one in bind.rhs.body.binds):
             try:

@@ -65,13 +65,11 @@ class _Rows:
     def bind(self, bind: f.Bind) -> Sequence[f.Bind]:
         self.conditions.define(bind)
         self.affine.define(bind)
+        self.affine.loops(bind.rhs)
         match bind.rhs:
-            case f.For(index, count) as loop:
-                self.affine.loop(index, count)
+            case f.For() as loop:
                 bind = with_rhs(bind, with_blocks(loop, self.block))
                 return self.loop(bind, expect_type(f.For, bind.rhs)) if reads_and_adds(loop) else [bind]
-            case f.Build(index, count):
-                self.affine.loop(index, count)
             case f.If() as branch:
                 return [with_rhs(bind, self.conditions.branches(branch, lambda arm: self.arm(branch, arm)))]
             case _:
