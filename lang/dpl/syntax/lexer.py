@@ -169,6 +169,8 @@ class Lexer:
         self.at += 1
         shown = f"`{char}`" if char.isprintable() and char != "`" else f"U+{ord(char):04X}"
         help_ = (CHARACTERS[char],) if char in CHARACTERS else ()
+        if self.holes and self.text.startswith('\\"', start):
+            help_ = ('between { and } a text is written without it:  {String.join ", " names}',)
         self.problem("E0105", f"the character {shown} has no meaning here", start, self.at, *help_)
 
     # ---- comments ----------------------------------------------------------------------------------------------

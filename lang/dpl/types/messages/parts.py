@@ -21,6 +21,7 @@ ANNOTATED = ("as annotated", "as claimed")
 OF_INT = "of_int {}"  # a float of any type
 DECLARES = frozenset(("let", "and", "do", "export", "expect", "in", "then", "else", "with", "when"))
 FORGOTTEN_DO = "a declaration that runs something begins with  do"
+LITERAL = regex(r"(\d[\d_]*\.?\d*(?:[eE][-+]?\d+)?)[iuf]\d+")  # a number with a suffix
 INNERMOST = regex(r'"[^"]*"|[(\[{][^][(){}"]*[])}]')  # a string, or brackets without brackets inside
 
 
@@ -134,11 +135,18 @@ def conversions(actual, expected, span: Span | None = None) -> tuple[str, ...]:
     (of, one), (wanted, other) = dimensions(a), dimensions(e)
     one, other = prune(one), prune(other)  # asked first whether they are names: large types take long to hash
     if len(of) == len(wanted) and isinstance(one, ty.Con) and isinstance(other, ty.Con) and {one, other} <= NUMBERS:
-        name = {"i64": "int", "f64": "float"}.get(other.name, other.name)
-        return (f"there are no implicit conversions; write  {name} (...)",)
+        return (of_number(other, "" if of or span is None else span.text),)
     if type(a) is Meta and "real" in a.classes and type(e) is ty.Con and e.name in ty.INTS:
         return ("a literal with a point is a float; leave the point out, or convert with  int (...)",)
     return of_parts(a, e)
+
+
+def of_number(wanted: ty.Con, text: str) -> str:
+    """A help for a number of another type than the `wanted` one, written as `text`."""
+    name = {"i64": "int", "f64": "float"}.get(wanted.name, wanted.name)
+    if wanted in FLOATS and (number := LITERAL.fullmatch(text)):
+        return f"the same number as {name}:  {number[1]}{name.removeprefix('float')}"
+    return f"there are no implicit conversions; write  {name} (...)"
 
 
 def of_parts(a, e) -> tuple[str, ...]:
