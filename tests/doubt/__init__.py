@@ -2,7 +2,7 @@
 
     scopes       the types of DPL, and what is in scope where an expression is wanted
     writer       draws -> the text of an expression of a wanted type, by weighted rules
-    basics scalars data arrays stencils windows found_places containers zeros functions loops control derivatives
+    basics scalars data arrays stencils windows found_places pairs containers zeros functions loops control derivatives
                  the rules
     programs     whole programs: declarations, definitions, a function and a point to differentiate it at
     oracle       a program's text -> what each engine makes of it, in a process that may crash, hang or fail

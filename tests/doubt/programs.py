@@ -20,6 +20,7 @@ from doubt import (  # noqa: F401  (their rules)
     helpers,
     loops,
     mixtures,
+    pairs,
     rowless,
     scalars,
     stencils,

@@ -36,6 +36,7 @@ from dplc.passes.inversion.equal_lengths import counts_of_lengths
 from dplc.passes.inversion.nests import with_nests
 from dplc.passes.inversion.own_additions import kept_at_own
 from dplc.passes.inversion.own_order import in_own_order
+from dplc.passes.inversion.pairs import summed_pairs
 from dplc.passes.inversion.prepared import Copies, Term
 from dplc.passes.inversion.restricted import restricted
 from dplc.passes.inversion.scattered import MOST, Loop, Points, Site, Unfit, together
@@ -126,6 +127,8 @@ class _Inverter:
         """The sums in place of a Par, which is parted if it cannot be inverted as it is."""
         if (turned := in_own_order(bind, par)) is not None:
             return self.inverted(turned, expect_type(f.Par, turned.rhs)) or [turned]
+        if (pairs := summed_pairs(bind, par, self.affine, self.supply)) is not None:
+            return self.inverted(pairs, expect_type(f.Par, pairs.rhs)) or [pairs]
         if scatters(par) and (made := self.whole(bind, par)) is not None:
             return made
         if len(par.outs) > 1 and (made := self.one_of_several(bind, par)) is not None:
