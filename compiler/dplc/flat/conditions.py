@@ -78,6 +78,21 @@ class Conditions:
             case _:
                 return None
 
+    def holds(self, condition: f.Atom, truth: bool) -> bool:
+        """True if it is known that a condition is true, or that it is false."""
+        rhs, k = self.defined.get(condition.name, (None, 0)) if isinstance(condition, f.Var) else (None, 0)
+        match rhs:
+            case f.If(inner, then, other) if truth and is_never(other.results[k], True):
+                return self.holds(inner, True) and self.holds(then.results[k], True)
+            case f.Op("not", (inner,)):
+                return self.holds(inner, not truth)
+            case f.Op("and" | "or" as name, parts) if truth is (name == "and"):
+                return all(self.holds(part, truth) for part in parts)
+            case f.Op() as op:
+                return self.decided(op) is truth
+            case _:
+                return False
+
     def equality(self, op: f.Op) -> tuple[str, int] | None:
         """For a comparison of whole numbers that only one value of an index decides: `eq` or `ne`, and what is added to
         the right operand.  i > 0 is i <> 0."""

@@ -2,7 +2,7 @@
 
 A place is each index of the nest plus a constant, so the point follows from the place.  What a point adds at one place,
 in both arms of a branch too, is one number.  An addition where an index has one value, as at the edge of a grid, is
-that of an edge.
+that of an edge.  So are those where a place is cut off: `min (max (i - 2) 0) (n - 1)` is `i - 2`, and 0 where i < 2.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.affine import ONE, Affine, combined
+from dplc.flat.affine import ONE, Affine, Sum, combined
 from dplc.flat.build import block_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -48,12 +48,24 @@ class Site:
 
 @node
 class Edge:
-    """An addition where an index of a nest has one value, `number` and a constant."""
+    """An addition where an index of a nest has one value, `number` and a constant; or where the place that is this
+    index and `beyond` would be negative, or not less than the length `number`."""
 
     index: f.Var
     number: f.Atom
     constant: int
     site: Site
+    beyond: int | None = None
+
+
+@node
+class Cut:
+    """A place that is cut off: what it would be, an index and a constant; and the length that it is in."""
+
+    index: f.Var
+    beyond: int
+    uncut: f.Atom
+    length: f.Atom
 
 
 class Additions:
@@ -194,11 +206,48 @@ class Additions:
                 site = Site(loops, rest, value, tuple(dims), tuple(places), (), {}, {})
                 self.edges[k].append(Edge(*self.equal[guard], site))
                 return
-        site = self.site(loops, guards, value, dims, places)
+        found = [(place, self.cut(place, length, loops)) for place, length in zip(places, dims, strict=True)]
+        cuts = {place: cut for place, cut in found if cut is not None}
+        uncut = [cuts[place].uncut if place in cuts else place for place in places]
+        site = self.site(loops, guards, value, dims, uncut)
+        for cut in cuts.values():
+            if cut.beyond < 0 or not self.is_within(cut, site.counts[cut.index.name]):
+                whole = Site(loops, guards, value, tuple(dims), tuple(places), (), {}, {})
+                self.edges[k].append(Edge(cut.index, cut.length, 0, whole, cut.beyond))
+                guards = (*guards, (self.inside_of(cut), True))
         while (other := next((other for other in self.sites[k] if self.are_one(other, site)), None)) is not None:
             self.sites[k].remove(other)
             site = self.together(other, site)
         self.sites[k].append(site)
+
+    def cut(self, place: f.Atom, length: f.Atom, loops: tuple[Loop, ...]) -> Cut | None:
+        """What a place is that is cut off at the ends of a length."""
+        ends: dict[str, Sum] = {"max": {}, "min": combined(self.affine.sum(length), {ONE: 1}, -1)}
+        uncut, sides = place, set[str]()
+        while isinstance(uncut, f.Var) and (op := self.affine.cuts.get(uncut.name)) is not None and op.op not in sides:
+            rest = [a for a in op.args if combined(self.affine.sum(a), ends[op.op], -1)]
+            if len(rest) != 1:
+                return None
+            sides.add(op.op)
+            (uncut,) = rest
+        total = self.affine.sum(uncut)
+        index = next((loop.index for loop in loops if total.keys() <= {loop.index.name, ONE}), None)
+        beyond = total.get(ONE, 0)
+        if index is None or not sides or ("max" if beyond < 0 else "min") not in sides:
+            return None
+        return Cut(index, beyond, uncut, length)
+
+    def is_within(self, cut: Cut, count: f.Atom) -> bool:
+        """True if no step of a loop is cut off at the end."""
+        rest = combined(self.affine.sum(cut.length), self.affine.sum(count), -1)
+        return self.affine.is_natural(combined(rest, {ONE: 1}, -cut.beyond))
+
+    def inside_of(self, cut: Cut) -> f.Var:
+        """Whether a place need not be cut off, as a condition."""
+        end = f.Const(0, f.I64) if cut.beyond < 0 else cut.length
+        inside = f.Var(self.supply.fresh("inside"), f.BOOL)
+        self.code.append(f.Bind((inside,), f.Op("ge" if cut.beyond < 0 else "lt", (cut.uncut, end))))
+        return inside
 
     def are_one(self, first: Site, second: Site) -> bool:
         """True if both add at one place, under the same conditions, or in the arms of a branch that only computes."""

@@ -7,11 +7,12 @@
         j = add i u                                   z = mul x y
         acc_index c z at j } }                        s + z } }
 
-A place is an index of the nest, the sum of two, or an index and a constant: one index follows from the place and the
-others, which are summed over, in the order of the nest; so are several additions.  What is read at an index that
-follows from a sum is padded with zeros.  Points that give zero where they read zero, as masked products with a
-cotangent do, need not be asked whether they are there; others are.  Points are independent then, and are computed in
-lanes: what is read along the last dimension of the places is turned so that it lies side by side.
+A place is an index of the nest, the sum of one and a multiple of another, or an index and a constant: one index follows
+from the place and the others, which are summed over, in the order of the nest; so are several additions.  Conditions
+that say no more than that the place is one of the accumulator, as those of a padded convolution, need not be asked.
+What is read at an index that follows from a sum is padded with zeros.  Points that give zero where they read zero, as
+masked products with a cotangent do, need not be asked whether they are there; others are.  Points are independent then,
+and are computed in lanes: what is read along the last dimension of the places is turned so that it lies side by side.
 
 It is done if some array is read more than once, so that the sums are more work than the copies.  What else the nest
 adds to stays.
@@ -19,7 +20,7 @@ adds to stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dpl.node import replace
 
@@ -27,7 +28,8 @@ from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, Sum
 from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.copy import Copier
-from dplc.flat.dims import dims_of
+from dplc.flat.dims import Dims
+from dplc.flat.known_sizes import KnownSizes
 from dplc.flat.types import elem_of
 from dplc.flat.walk import every, names, with_body
 from dplc.narrow import expect_type
@@ -42,16 +44,18 @@ from dplc.passes.inversion.restricted import restricted
 from dplc.passes.inversion.scattered import MOST, Loop, Points, Site, Unfit, together
 from dplc.passes.inversion.without_additions import without
 from dplc.passes.inversion.zeros import gives_zero_or_nan
+from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import folded
 
 Done = tuple[set[int], list[f.Bind]]  # the accumulators that are done in another way, by their numbers, and this way
 
 
-def inverted(fn: f.Fn, supply: f.Supply) -> f.Fn:
-    """The function, with its scattered additions inverted where this can be done and pays."""
+def inverted(fn: f.Fn, sizes: Callable[[], KnownSizes], supply: f.Supply) -> f.Fn:
+    """The function, with its scattered additions inverted where this can be done and pays.  `sizes` are the lengths
+    that the program tells."""
     if not any(isinstance(bind.rhs, f.Par) and adds(bind.rhs) for bind in every(fn.body)):
         return fn
-    work = _Inverter(fn, supply)
+    work = _Inverter(fn, sizes().dims(fn), supply)
     body = with_nests(fn.body, work.affine, work.inverted)
     return with_body(fn, with_nests(body, work.affine, work.in_vectors))
 
@@ -74,10 +78,9 @@ def scatters(par: f.Par) -> bool:
 
 
 class _Inverter:
-    def __init__(self, fn: f.Fn, supply: f.Supply) -> None:
+    def __init__(self, fn: f.Fn, dims: Dims, supply: f.Supply) -> None:
         self.supply = supply
-        self.dims = dims_of(fn.body)
-        self.affine = Affine(self.dims)
+        self.affine = Affine(dims)
         self.lengths = {bind.vars[0].name for bind in every(fn.body)
                         if isinstance(bind.rhs, f.Op) and bind.rhs.op == "dim"}  # fmt: skip
         self.shared = {name for bind in every(fn.body) if isinstance(bind.rhs, f.Par)
@@ -183,7 +186,8 @@ class _Inverter:
             if len(done) == len(par.outs):
                 return made
             if done:
-                rest = without(bind, done)
+                less = without(bind, done)
+                (rest,) = drop_unused(f.Block((less,), less.vars)).binds
                 return [*(self.sums(rest, expect_type(f.Par, rest.rhs)) or [rest]), *made]
         return self.phases(bind, par)
 
@@ -241,7 +245,8 @@ def gathered(points: Points, k: int) -> list[Gathered]:
         sites = [Site(points, one) for one in points.added.get(k, ())]
         alike: dict[object, list[Site]] = {}
         for site in sites:
-            alike.setdefault((tuple(site.solved), tuple(site.shifts.items())), []).append(site)
+            shifts = tuple([(index, other, site.factors[index]) for index, other in site.shifts.items()])
+            alike.setdefault((tuple(site.solved), shifts), []).append(site)
         return [Gathered(points.affine, group) for group in alike.values()]
     except Unfit:
         return []
@@ -249,7 +254,7 @@ def gathered(points: Points, k: int) -> list[Gathered]:
 
 class Gathered:
     """All that is added to an accumulator, as sums at its places.  `moved` are the indices that do not follow from the
-    place alone; `most` is the greatest constant at the place of an index."""
+    place alone; `most` and `least` are the greatest and the least constant at the place of an index."""
 
     b: Builder  # while the sums are written
 
@@ -259,10 +264,14 @@ class Gathered:
         first = sites[0]
         if len(sites) > MOST:
             raise Unfit
-        self.solved, self.shifts, self.loops = first.solved, first.shifts, first.loops
+        self.solved, self.loops = first.solved, first.loops
+        self.shifts, self.factors = first.shifts, first.factors
         self.dims, self.type = first.added.dims, first.added.value.ty
         self.most = {index: max(site.constants[index] for site in self.sites) for index in self.solved}
-        self.moved = [index for index in self.solved if index in self.shifts or self.most[index]]
+        self.least = {index: min(site.constants[index] for site in self.sites) for index in self.solved}
+        self.guarded = any(site.added.guards for site in self.sites)  # places may not be those of the accumulator
+        self.moved = [index for index in self.solved
+                      if index in self.shifts or self.most[index] or self.least[index]]  # fmt: skip
         for site in self.sites:
             self.check(site)
 
@@ -303,7 +312,7 @@ class Gathered:
             one.b = b
         self.atoms: dict[object, f.Atom] = {}
         space = []
-        self.pads = {index: self.pad(index) for index in self.moved}
+        self.pads = {index: (self.pad(index), self.span(index)) for index in self.moved}
         for index in self.solved:
             place = b.var("place", f.I64)
             self.atoms[index] = place
@@ -322,17 +331,32 @@ class Gathered:
         return [one.enlarged(sums, counts) for one, sums in zip(ones, made, strict=True)]
 
     def pad(self, index: str) -> f.Atom:
-        """The most that is added to an index at its place."""
-        if index not in self.shifts:
+        """The most that is added to an index at its place: so many zeros are before what is read there."""
+        return folded(self.b, "max", self.highest(index), integer(0)) if self.guarded else self.highest(index)
+
+    def highest(self, index: str) -> f.Atom:
+        factor = self.factors.get(index, 0)
+        if factor <= 0:
             return integer(self.most[index])
-        return folded(self.b, "add", self.loops[self.shifts[index]].count, integer(self.most[index] - 1))
+        steps = folded(self.b, "mul", integer(factor), self.loops[self.shifts[index]].count)
+        return folded(self.b, "add", steps, integer(self.most[index] - factor))
+
+    def span(self, index: str) -> f.Atom:
+        """The most less the least that is added to an index: so many zeros are after what is read there."""
+        apart, factor = self.most[index] - self.least[index], abs(self.factors.get(index, 0))
+        if not factor:
+            return integer(apart)
+        steps = folded(self.b, "mul", integer(factor), self.loops[self.shifts[index]].count)
+        return folded(self.b, "add", steps, integer(apart - factor))
 
     def extent(self, index: str) -> f.Atom:
-        """How many places there are."""
+        """How many places there are; those that are added to under conditions are within the accumulator."""
         count = self.loops[index].count
         if index not in self.moved:
             return count
-        return folded(self.b, "max", folded(self.b, "add", count, self.pads[index]), integer(0))
+        reached = folded(self.b, "max", folded(self.b, "add", count, self.highest(index)), integer(0))
+        length = self.dims[self.solved.index(index)]
+        return folded(self.b, "min", reached, length) if self.guarded else reached
 
     def sums(self, terms: list[Term], loops: list[Loop], starts: list[f.Atom]) -> list[f.Atom]:
         """The sums of some terms over these loops, in order."""
@@ -374,7 +398,7 @@ class Gathered:
         for index in sorted(self.moved):
             if term.site.can_follow(index):
                 continue
-            at = b.op("sub", (self.index(term.site, {index: 1}), self.pads[index]))
+            at = folded(b, "sub", self.index(term.site, {index: 1}), self.pads[index][0])
             inside = b.op("and", (b.op("ge", (at, integer(0))), b.op("lt", (at, self.loops[index].count))))
             zeros = {read.var.name for read in term.reads if {index: 1} in read.at}
             zero = f.Const(0.0, value.ty)
@@ -390,11 +414,9 @@ class Gathered:
         b = self.b
         for index in self.moved:
             if total == {index: 1}:
-                after = self.atoms[index]
-                if index not in self.shifts:
-                    return folded(b, "add", after, integer(self.most[index] - site.constants[index]))
-                before = folded(b, "sub", self.pads[index], integer(site.constants[index]))
-                return b.op("sub", (folded(b, "add", after, before), self.atoms[self.shifts[index]]))
+                before = folded(b, "sub", self.pads[index][0], integer(site.constants[index]))
+                after = folded(b, "add", self.atoms[index], before)
+                return self.plus(after, self.shifts[index], -self.factors[index]) if index in self.shifts else after
             if site.is_place(total, index):
                 return self.atoms[index]
         made: f.Atom = integer(total.get(ONE, 0))

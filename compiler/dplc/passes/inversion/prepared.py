@@ -107,12 +107,12 @@ def is_point(read: Read, loops: Mapping[str, Loop]) -> bool:
 
 
 class Copies:
-    """Copies of the arrays that a nest reads, each made once.  `pads` has how many zeros stand on either side, for the
-    indices of which places are sums; what is read at `solved`, the indices that tell a place, is turned so that the
-    last one of these is the last."""
+    """Copies of the arrays that a nest reads, each made once.  `pads` has how many zeros stand before and after them,
+    for the indices of which places are sums; what is read at `solved`, the indices that tell a place, is turned so that
+    the last one of these is the last."""
 
     def __init__(
-        self, b: Builder, loops: Mapping[str, Loop], solved: Sequence[str], pads: Mapping[str, f.Atom]
+        self, b: Builder, loops: Mapping[str, Loop], solved: Sequence[str], pads: Mapping[str, tuple[f.Atom, f.Atom]]
     ) -> None:  # fmt: skip
         self.b, self.loops, self.solved, self.pads = b, loops, solved, pads
         self.made: dict[object, f.Var] = {}
@@ -150,7 +150,7 @@ class Copies:
         with b.inside() as binds:
             at, tests = list[f.Atom](indices), list[f.Atom]()
             for k, index in padded.items():
-                at[k] = b.op("sub", (indices[k], self.pads[index]))
+                at[k] = folded(b, "sub", indices[k], self.pads[index][0])
                 tests += [b.op("ge", (at[k], integer(0))), b.op("lt", (at[k], self.loops[index].count))]
             with b.inside() as there:
                 value = self.value(number, at)
@@ -167,7 +167,7 @@ class Copies:
         """How long a copy is in a dimension."""
         b, read = self.b, number.reads[0]
         if index is not None:
-            zeros = folded(b, "mul", integer(2), self.pads[index])
+            zeros = folded(b, "add", *self.pads[index])
             return folded(b, "max", folded(b, "add", self.loops[index].count, zeros), integer(0))
         if not number.code:
             return b.op("dim", (read.array,), k=k)

@@ -33,6 +33,7 @@ from dplc.flat.copy import Copier
 from dplc.passes.inversion.additions import Additions, Edge, Guard, Site, is_cheap
 from dplc.passes.inversion.rings import steps_from
 from dplc.passes.inversion.scattered import Unfit, is_in
+from dplc.passes.simplify.fold import folded
 from dplc.passes.simplify.purity import droppable
 
 SITES, MOST = 16, 96  # of an accumulator, and operations that its places compute, at most
@@ -92,29 +93,54 @@ class _Stencil(Additions):
 
     # ---- the edges
 
-    def edged(self, acc: f.Var, edge: Edge, par: f.Par) -> f.If:
+    def edged(self, acc: f.Var, edge: Edge, par: f.Par) -> f.Rhs:
         """Adds at an edge, if the nest has such points."""
         b, site = self.b, edge.site
-        loops = {loop.index: loop.count for loop in site.loops}
         copier = Copier(self.supply, {})
+        if edge.beyond is not None:
+            return self.beyond(acc, edge, edge.beyond, par)
+        loops = {loop.index: loop.count for loop in site.loops}
         self.again(copier, (edge.number,))
         at = copier.atom(edge.number)
         if edge.constant:
             at = b.op("add", (at, integer(edge.constant)))
         copier.atoms[edge.index.name] = at
         low, high = b.op("ge", (at, integer(0))), b.op("lt", (at, loops.pop(edge.index)))
-        space = [(copier.var(index), count) for index, count in loops.items()]
+        space = tuple([(copier.var(index), count) for index, count in loops.items()])
         with b.inside() as binds:
             if space:
-                inner = b.var(acc.name, acc.ty)
-                with b.inside() as points:
-                    total = self.under(copier, site.guards, site, inner)
-                made = f.Par(tuple(space), block_of(points, (total,)), (f.Out("add", target=acc, acc=inner),), par.span)
-                after: f.Atom = b.one(made, acc.ty, acc.name)
+                after: f.Atom = b.one(self.points(acc, site, space, copier, par), acc.ty, acc.name)
             else:
                 after = self.under(copier, site.guards, site, acc)
         there = b.op("and", (low, high))
         return f.If(there, block_of(binds, (after,)), f.Block((), (acc,)))
+
+    def beyond(self, acc: f.Var, edge: Edge, beyond: int, par: f.Par) -> f.Par:
+        """Adds where a place is cut off."""
+        b, copier = self.b, Copier(self.supply, {})
+        count = next(loop.count for loop in edge.site.loops if loop.index == edge.index)
+        first: f.Atom = integer(0)
+        if beyond < 0:
+            steps = folded(b, "min", integer(-beyond), count)
+        else:
+            first = folded(b, "max", folded(b, "sub", edge.number, integer(beyond)), integer(0))
+            steps = folded(b, "sub", count, first)
+        steps, step = folded(b, "max", steps, integer(0)), b.var(edge.index.name, f.I64)
+        space = tuple([(step, steps) if loop.index == edge.index else (copier.var(loop.index), loop.count)
+                       for loop in edge.site.loops])  # fmt: skip
+        return self.points(acc, edge.site, space, copier, par, (edge.index, first, step))
+
+    def points(
+        self, acc: f.Var, site: Site, space: Space, copier: Copier, par: f.Par,
+        at: tuple[f.Var, f.Atom, f.Var] | None = None,
+    ) -> f.Par:  # fmt: skip
+        """A nest that adds at an edge; `at` is an index, which is the sum of two numbers."""
+        b, inner = self.b, self.b.var(acc.name, acc.ty)
+        with b.inside() as points:
+            if at is not None:
+                copier.atoms[at[0].name] = folded(b, "add", at[2], at[1])
+            total = self.under(copier, site.guards, site, inner)
+        return f.Par(space, block_of(points, (total,)), (f.Out("add", target=acc, acc=inner),), par.span)
 
     def under(self, copier: Copier, guards: tuple[Guard, ...], site: Site, acc: f.Var) -> f.Atom:
         """The accumulator after an addition under these conditions, each of which is computed under those before it."""

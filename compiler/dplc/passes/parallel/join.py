@@ -13,8 +13,8 @@ the function and its derivative at the same points.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
 
 from dpl.node import replace
 
@@ -22,6 +22,7 @@ from dplc.flat import term as f
 from dplc.flat.copy import Renamed
 from dplc.flat.dims import dims_of
 from dplc.flat.kinds import any_of, kinds
+from dplc.flat.known_sizes import KnownSizes, known_sizes
 from dplc.flat.types import rank_of
 from dplc.flat.walk import (
     atoms,
@@ -57,17 +58,17 @@ NEAR = 64  # so many bindings before a Par are searched for another one with com
 
 
 def join(program: f.Program) -> f.Program:
-    supply = supply_for(program)
-    fns = {name: with_sums(joined(fn, supply), supply) for name, fn in program.fns.items()}
+    supply, sizes = supply_for(program), cache(lambda: known_sizes(program))
+    fns = {name: with_sums(joined(fn, supply), sizes, supply) for name, fn in program.fns.items()}
     return replace(program, fns={name: additions_last(few_terms(fn, supply), supply) for name, fn in fns.items()})
 
 
-def with_sums(fn: f.Fn, supply: f.Supply) -> f.Fn:
+def with_sums(fn: f.Fn, sizes: Callable[[], KnownSizes], supply: f.Supply) -> f.Fn:
     """The function with inversions, whose sums may be joined in turn."""
     if not kinds(fn.body) & POINTS:
         return fn
     fn = with_known_numbers(fn)
-    made = inverted(fn, supply)
+    made = inverted(fn, sizes, supply)
     return fn if made is fn else joined(made, supply)
 
 

@@ -40,6 +40,8 @@ from dplc.passes.inversion.fission import Level
 from dplc.passes.inversion.scattered import Unfit
 from dplc.passes.simplify.purity import droppable
 
+FEWEST = 4  # points that are a vector
+
 
 @node
 class Parts:
@@ -58,10 +60,14 @@ def in_parts(par: f.Par, binds: tuple[f.Bind, ...], masks: bool) -> Parts | None
                           for out, x in zip(par.outs, par.body.results, strict=True)):  # fmt: skip
         return None
     count = par.space[-1][1]
-    if isinstance(count, f.Const) and isinstance(count.value, int) and count.value < FEW:
+    steps = count.value if isinstance(count, f.Const) and isinstance(count.value, int) else FEW
+    if steps < FEWEST:
         return None
     if (parts := _additions_last(par, binds)) is not None:
         return parts
+    if steps < FEW:  # vectors of functions, of which a row is one or a few
+        parts = _split(par, binds)
+        return parts if parts and has_functions(parts.second) else None
     sought = with_least_values(par, binds)
     if sought is not binds and (parts := _split(par, sought)) and varying(parts.first, masks):
         return parts
