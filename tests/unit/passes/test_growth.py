@@ -397,7 +397,7 @@ LOOPS: dict[str, Callable[[int], str]] = {
         "(t# * 0.5 + sin s0, s#)", ") in (q#, p# * s0)") + "do print (jvp (fun x -> fst (f 2 x 0.0)) 2.0 1.0)\n",
     "updates, reverse": lambda n: in_each_other(
         n, "(a0 : float[m])", "(loop a# = a@ for i# < k do ", "{ a# with [i1] = a#[i#] * 0.5 }", ")")
-    + "do print (grad (fun a -> sum (f 2 a)) [1.0, 2.0])\n",
+    + "do print (grad (fun a -> sum (f 2 a) + sum (f 1 a)) [1.0, 2.0])\n",
 }  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def without_small(
         return fn
     is_main = fn.name == program.main
     now = dims if fn is given else known.dims(fn)
-    if (straight := unrolled(fn, supply, now, is_main, lambda block: aside(block, now))) is not fn:
+    if (straight := unrolled(fn, supply, now, is_main, lambda block: aside(block, now), program)) is not fn:
         fn = simplified(straight, supply, program)
         now = known.dims(fn)
     if (plain := few_extrema(fn, lambda array: length_of(now, array), supply)) is not fn:

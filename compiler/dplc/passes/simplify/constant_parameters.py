@@ -27,7 +27,7 @@ Given = dict[Param, f.Const | None]  # its constant value; None: it varies; abse
 
 
 def constant_parameters(program: f.Program) -> f.Program:
-    given = gather(program)
+    given = gather(program) | dict.fromkeys(differentiated(program))
     same: dict[str, dict[str, f.Atom]] = {}
     for name, fn in program.fns.items():
         constants: dict[str, f.Atom] = {p.name: c for p in fn.params if (c := given.get((name, p.name))) is not None}
@@ -46,6 +46,12 @@ def constant_parameters(program: f.Program) -> f.Program:
     return replace(program, fns=fns)
 
 
+def differentiated(program: f.Program) -> set[Param]:
+    """The parameters by which derivatives are taken, also where that never runs."""
+    taken = {bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad)}
+    return {(name, program.fns[name].params[-1].name) for name in taken}
+
+
 def fixed_functions(program: f.Program) -> set[str]:
     """Functions that are not only called by what the program says."""
     ruled = {name for key, rule in program.rules.items() for name in (key, rule.fn, rule.pullback) if name}
@@ -54,8 +60,7 @@ def fixed_functions(program: f.Program) -> set[str]:
 
 def gather(program: f.Program) -> Given:
     """What calls give to parameters, in functions that may run."""
-    taken = {bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad)}
-    begin = taken | fixed_functions(program)
+    begin = fixed_functions(program)
     given: Given = {(name, p.name): None for name in begin for p in program.fns[name].params}
     todo = [name for name, fn in program.fns.items() if name in begin or not fn.params]
     done = set[str]()
@@ -104,21 +109,24 @@ class _Calls:
                     return self.block(then if decided.value else else_)
                 sides = zip(self.block(then), self.block(else_), strict=True)
                 return [x if x is not None and alike(y, x) else None for x, y in sides]
-            case f.Call():
-                self.call(rhs)
+            case f.Call(fn, args):
+                self.give(fn, [self.value(arg) for arg in args])
+            case f.Ad(mode, fn, args) if mode != "pullback":
+                captured = len(self.program.fns[fn].params) - 1
+                self.give(fn, [*[self.value(arg) for arg in args[:captured]], None])
             case _:
                 for inner in blocks(rhs):
                     self.block(inner)
         return ()
 
-    def call(self, call: f.Call) -> None:
-        for param, arg in zip(self.program.fns[call.fn].params, call.args, strict=True):
-            key, value = (call.fn, param.name), self.value(arg)
+    def give(self, fn: str, values: Sequence[f.Const | None]) -> None:
+        for param, value in zip(self.program.fns[fn].params, values, strict=True):
+            key = (fn, param.name)
             before = self.given.get(key, value)
             now = value if value is not None and alike(before, value) else None
             if key not in self.given or (before is not None and now is None):
                 self.given[key] = now
-                self.changed.add(call.fn)
+                self.changed.add(fn)
 
 
 def alike(a: f.Const | None, b: f.Const) -> bool:
@@ -129,10 +137,10 @@ def without(block: f.Block, program: f.Program, same: dict[str, dict[str, f.Atom
     """The code without the arguments for parameters in `same`."""
 
     def rewrite(rhs: f.Rhs) -> f.Rhs:
-        if isinstance(rhs, f.Call) and rhs.fn in same:
-            params = program.fns[rhs.fn].params
-            args = [a for p, a in zip(params, rhs.args, strict=True) if p.name not in same[rhs.fn]]
-            return replace(rhs, args=tuple(args))
+        if isinstance(rhs, f.Call | f.Ad) and rhs.fn in same and getattr(rhs, "mode", "") != "pullback":
+            params = program.fns[rhs.fn].params  # where a derivative is taken, the others come first
+            left = [a for p, a in zip(params, rhs.args, strict=False) if p.name not in same[rhs.fn]]
+            return replace(rhs, args=(*left, *rhs.args[len(params) :]))
         return with_blocks(rhs, lambda inner: without(inner, program, same))
 
     return with_binds(block, [with_rhs(bind, rewrite(bind.rhs)) for bind in block.binds])

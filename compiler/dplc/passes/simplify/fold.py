@@ -101,6 +101,15 @@ def _sum_to(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
     return zero_of(result_type(op.op, (a.ty,), dict(op.attrs))) if is_null(a) else None
 
 
+def _sum(op: f.Op, defs: Mapping[str, f.Rhs]) -> f.Atom | None:
+    """The sum of a comprehension without numbers."""
+    made = defs.get(op.args[0].name) if isinstance(op.args[0], f.Var) else None
+    if not isinstance(made, f.Build) or rank_of(op.args[0].ty) != 1 or made.count != f.Const(0, f.I64):
+        return None
+    elem = elem_of(op.args[0].ty)
+    return f.Const(0.0 if f.is_float(elem) else 0, elem)
+
+
 FOLDS: Mapping[str, Callable[[f.Op, Mapping[str, f.Rhs]], f.Atom | None]] = {
     "cast": _cast,
     "bitcast": _bitcast,
@@ -111,6 +120,7 @@ FOLDS: Mapping[str, Callable[[f.Op, Mapping[str, f.Rhs]], f.Atom | None]] = {
     "acc_zeros": _acc_zeros,
     "acc_index": _acc_part,
     "acc_slice": _acc_part,
+    "sum": _sum,
     "sum_to": _sum_to,
 }
 
