@@ -29,6 +29,15 @@ def listed(h: Hole) -> str:
     return f"List.of_array {h(array(item, h.writer.below(3) + 1)) if item.name != 'ref' else '[]'}"
 
 
+@rule(1, lambda h: h.ty.name == "list")
+def long_list(h: Hole) -> str:
+    """A list of so many items that a loop makes it, if they are numbers or tuples of numbers."""
+    (item,) = h.ty.args
+    x = h.named("x", item)
+    made = f"[{'; '.join([x[0]] * 30 + [h(item, x), h(item, x)])}]"
+    return f"(let {x[0]} = {h(item)} in {h.one(made, f'{made} ++ {h()}')})"
+
+
 @rule(1, lambda h: h.ty in (BOOL, INT))
 def in_order(h: Hole) -> str:
     """The order of data with floats inside, of which some are NaN."""

@@ -13,6 +13,7 @@ from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.decision_trees import lower_match
 from dplc.passes.lower.dissect import Argument, by_constructor
+from dplc.passes.lower.long_lists import long_list
 from dplc.passes.lower.loops import build, count_loop, while_loop
 from dplc.passes.lower.primitives import lower_primitive
 
@@ -37,7 +38,7 @@ def lower_term(body: Body, e: c.Term, whole: bool) -> Value:  # noqa: C901 -- on
         case c.Tuple(_, _, items):
             return Bundle(tuple([body.term(i) for i in items])) if items else UNIT
         case c.Con(_, _, _, tag, arg):
-            return construct(body, expect_type(t.Con, body.type_of(e)), tag, arg)
+            return long_list(body, e) or construct(body, expect_type(t.Con, body.type_of(e)), tag, arg)
         case c.Field(_, _, record, index):
             return field(body, record, index)
         case c.Update():
