@@ -28,7 +28,7 @@ COLLECT_AFTER = (3_000_000, 20, 100)  # more than most runs allocate, which leav
 RUN = ("DPL_INTERPRET", "DPL_OPTIMISE")  # settings of a run, on which nothing that is shared depends
 AGE = 25  # plain runs of one process
 PLAIN = ("run", "check", "dump")  # commands of plain runs
-WORDS = ("--engine", "--fn", "-O0", "-O2")  # their options: others may set what lasts as long as the process
+WORDS = ("-", "-e", "--engine", "--fn", "--no-cache", "-O0", "-O2")  # their options: others set what lasts longer
 ALONE = 1 << 62  # added to a request's length: this run is not plain
 
 # Modules that are loaded besides those of a compilation.
@@ -63,9 +63,9 @@ class Forks:
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
         theirs.close()
 
-    def plain(self, args: list[str], stdin: str, env: Mapping[str, str]) -> bool:
-        options = [arg for arg in args if arg.startswith("-")]
-        return bool(args) and args[0] in PLAIN and {*options} <= {*WORDS} and not stdin and env == self.usual
+    def plain(self, args: list[str], env: Mapping[str, str]) -> bool:
+        options = {arg for arg in args if arg.startswith("-")}
+        return bool(args) and args[0] in PLAIN and options <= {*WORDS} and env == self.usual
 
     def run(
         self, args: list[str], stdin: str, timeout: float, cwd: Path, env: dict[str, str]
@@ -75,7 +75,7 @@ class Forks:
             given.seek(0)
             request = json.dumps([args, str(cwd), env]).encode()
             files = [file.fileno() for file in (given, out, errors)]
-            how = 0 if self.plain(args, stdin, env) else ALONE
+            how = 0 if self.plain(args, env) else ALONE
             self.socket.sendall((len(request) + how).to_bytes(8, "little"))
             socket.send_fds(self.socket, [b"f"], files)
             self.socket.sendall(request)
@@ -125,7 +125,8 @@ def coming(channel: socket.socket) -> int:
 
 
 def runs(channel: socket.socket, running: mmap.mmap) -> NoReturn:
-    """In a process that was just forked: a run that is not plain, which ends it, or some plain ones."""
+    """In a process that was just forked: a run that is not plain, which ends it, or some plain ones.  One that ends in
+    an unusual way is the last."""
     for number in range(AGE):
         head = coming(channel)
         alone = head >= ALONE
@@ -139,7 +140,7 @@ def runs(channel: socket.socket, running: mmap.mmap) -> NoReturn:
         if alone:
             channel.close()
         code = become(args, cwd, env, files)
-        if alone:
+        if alone or code not in (0, 1):
             os._exit(code)
         running[0] = 0
         channel.sendall(code.to_bytes(8, "little", signed=True))
