@@ -98,32 +98,36 @@ def fresh_heap() -> None:
     gc.freeze()
 
 
+def environment() -> dict[str, str]:
+    """That of the command under test."""
+    return {
+        **{name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
+        "PYTHONPATH": f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}",
+        "DPL_OPTIMISE": "never",  # no test leaves a process behind
+        "PYTHONIOENCODING": "utf-8",
+    }
+
+
 @pytest.fixture(scope="session")
 def forks() -> Iterator[Forks]:
-    made = Forks()
+    made = Forks(environment())
     yield made
     made.close()
 
 
 @pytest.fixture
 def dpl(forks: Forks):
-    """`dpl(*args)` runs the command in a process of its own.  What Python itself is told in the environment needs a
-    process from the start; all else is forked from one that has everything imported."""
+    """`dpl(*args)` runs the command in another process.  What Python itself is told in the environment needs a process
+    from the start; all else is forked from one that has everything imported."""
 
     def run(*args: str | Path, stdin: str = "", timeout: float = 120, cwd: Path = ROOT, **env: str):
-        environment = {
-            **os.environ,
-            "PYTHONPATH": f"{ROOT / 'lang'}{os.pathsep}{ROOT / 'compiler'}",
-            "DPL_OPTIMISE": "never",  # no test leaves a process behind
-            "PYTHONIOENCODING": "utf-8",
-            **env,
-        }
+        given = environment() | env
         words = [str(arg) for arg in args]
         if not any(name.startswith("PYTHON") for name in env):
-            return forks.run(words, stdin, timeout, cwd, environment)
+            return forks.run(words, stdin, timeout, cwd, given)
         return subprocess.run(
             [sys.executable, "-m", "dplc.cli", *words],
-            input=stdin, capture_output=True, encoding="utf-8", timeout=timeout, cwd=cwd, env=environment,
+            input=stdin, capture_output=True, encoding="utf-8", timeout=timeout, cwd=cwd, env=given,
         )  # fmt: skip
 
     return run

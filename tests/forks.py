@@ -1,15 +1,18 @@
-"""A process that has compiled a program and forks for each run of the command: start-up is most of short runs.
+"""A process that has compiled a program and forks for runs of the command: start-up is most of short runs.
 
 `Forks().run(args, ...)` does what `subprocess.run` does with `python -m dplc.cli`, and gives the same result.  Runs
-share what depends on DPL alone: modules, the checked library, the tables of the grammar, the runtime.  A run is a
-process of its own, and reads its environment and files itself.  One with another cache, or other settings of DPL,
-shares modules only.
+share what depends on DPL alone: modules, the checked library, the tables of the grammar, the runtime.  A run reads its
+environment and files itself.  One with another cache, or other settings of DPL, shares modules only.
+
+A fork copies thousands of pages of memory before it has done anything.  So one serves up to AGE plain runs, one after
+the other, which leave nothing behind that another could see.  All others have a process of their own.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import mmap
 import os
 import signal
 import socket
@@ -19,9 +22,14 @@ import tempfile
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 COLLECT_AFTER = (3_000_000, 20, 100)  # more than most runs allocate, which leave few cycles of garbage
 RUN = ("DPL_INTERPRET", "DPL_OPTIMISE")  # settings of a run, on which nothing that is shared depends
+AGE = 25  # plain runs of one process
+PLAIN = ("run", "check", "dump")  # commands of plain runs
+WORDS = ("-", "-e", "--engine", "--fn", "--no-cache", "-O0", "-O2")  # their options: others set what lasts longer
+ALONE = 1 << 62  # added to a request's length: this run is not plain
 
 # Modules that are loaded besides those of a compilation.
 SHARED = (
@@ -42,16 +50,22 @@ do print (reset (1.0 + shift k -> k (k 2.0)))
 
 
 class Forks:
-    """The process is started at the first run, and ends when its caller does."""
+    """The process is started at the first run, and ends when its caller does.  `usual` is the environment of plain
+    runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, usual: Mapping[str, str]) -> None:
         ours, theirs = socket.socketpair()
         self.socket = ours
+        self.usual = dict(usual)
         command = [sys.executable, __file__, str(theirs.fileno())]
         paths = os.pathsep.join(str(Path(__file__).parents[1] / folder) for folder in ("lang", "compiler"))
         env = {**os.environ, "PYTHONPATH": paths}
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
         theirs.close()
+
+    def plain(self, args: list[str], env: Mapping[str, str]) -> bool:
+        options = {arg for arg in args if arg.startswith("-")}
+        return bool(args) and args[0] in PLAIN and options <= {*WORDS} and env == self.usual
 
     def run(
         self, args: list[str], stdin: str, timeout: float, cwd: Path, env: dict[str, str]
@@ -61,7 +75,8 @@ class Forks:
             given.seek(0)
             request = json.dumps([args, str(cwd), env]).encode()
             files = [file.fileno() for file in (given, out, errors)]
-            self.socket.sendall(len(request).to_bytes(8, "little"))
+            how = 0 if self.plain(args, env) else ALONE
+            self.socket.sendall((len(request) + how).to_bytes(8, "little"))
             socket.send_fds(self.socket, [b"f"], files)
             self.socket.sendall(request)
             pid = int.from_bytes(self.socket.recv(8), "little")
@@ -89,21 +104,47 @@ def text(written: bytes) -> str:
 
 
 def serve(channel: socket.socket) -> None:
-    """One run at a time, until the caller has gone."""
+    """One run at a time, until the caller has gone.  A fork reads the requests itself, and says how each run ended,
+    unless its own end says so."""
     gc.set_threshold(*COLLECT_AFTER)
     warm_up()
-    while head := receive(channel, 8):
-        _, files, _, _ = socket.recv_fds(channel, 1, 3)
-        args, cwd, env = json.loads(receive(channel, int.from_bytes(head, "little")))
+    running = mmap.mmap(-1, 1)  # shared: 1 while a run goes on whose end the caller does not know
+    while coming(channel):
         child = os.fork()
         if child == 0:
-            channel.close()
-            become(args, cwd, env, files)
-        for file in files:
-            os.close(file)
-        channel.sendall(child.to_bytes(8, "little"))
+            runs(channel, running)
         _, status = os.waitpid(child, 0)
-        channel.sendall(os.waitstatus_to_exitcode(status).to_bytes(8, "little", signed=True))
+        if running[0]:
+            channel.sendall(os.waitstatus_to_exitcode(status).to_bytes(8, "little", signed=True))
+        running[0] = 0
+
+
+def coming(channel: socket.socket) -> int:
+    """The head of the next request, which stays where it is; 0 if the caller has gone."""
+    return int.from_bytes(channel.recv(8, socket.MSG_PEEK | socket.MSG_WAITALL), "little")
+
+
+def runs(channel: socket.socket, running: mmap.mmap) -> NoReturn:
+    """In a process that was just forked: a run that is not plain, which ends it, or some plain ones.  One that ends in
+    an unusual way is the last."""
+    for number in range(AGE):
+        head = coming(channel)
+        alone = head >= ALONE
+        if not head or (alone and number):
+            break
+        running[0] = 1
+        receive(channel, 8)
+        _, files, _, _ = socket.recv_fds(channel, 1, 3)
+        args, cwd, env = json.loads(receive(channel, head % ALONE))
+        channel.sendall(os.getpid().to_bytes(8, "little"))
+        if alone:
+            channel.close()
+        code = become(args, cwd, env, files)
+        if alone or code not in (0, 1):
+            os._exit(code)
+        running[0] = 0
+        channel.sendall(code.to_bytes(8, "little", signed=True))
+    os._exit(0)
 
 
 def receive(channel: socket.socket, size: int) -> bytes:
@@ -144,8 +185,8 @@ def forget() -> None:
                     clear()
 
 
-def become(args: list[str], cwd: str, env: dict[str, str], files: list[int]) -> None:
-    """The command, in a process that was just forked."""
+def become(args: list[str], cwd: str, env: dict[str, str], files: list[int]) -> int:
+    """The command; its exit code."""
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
@@ -155,11 +196,11 @@ def become(args: list[str], cwd: str, env: dict[str, str], files: list[int]) -> 
     os.environ.clear()
     os.environ.update(env)
     sys.argv = ["dpl", *args]
+    from dplc import cli
+
     code = 1
     try:
-        from dplc.cli import main
-
-        main()
+        cli.main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1 if end.code else 0
     except BaseException:
@@ -167,7 +208,8 @@ def become(args: list[str], cwd: str, env: dict[str, str], files: list[int]) -> 
     finally:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        os._exit(code)
+    cli.keep_bytecode = lambda: None  # a process does so once
+    return code
 
 
 if __name__ == "__main__":

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from conftest import EFFORTS
+from test_gradients import LONG as FOR_THE_COMPILER
 
 HERE = Path(__file__).parent
 ORDER = 3
-LINES = [  # a third of them is quick
-    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if at % 3 or path.stem.startswith("linalg") else [])
+LONG = (*FOR_THE_COMPILER, "parted_sums")
+LINES = [  # a third of them, without the longest, is quick
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if at % 3 or path.stem in LONG else [])
     for at, path in enumerate(sorted((HERE / "gradients").glob("*.dp")))
 ]
 

@@ -11,11 +11,12 @@ from dplc.machine.runtime.library import library
 from dplc.machine.runtime.shapes import Vectors
 
 # None is the host's own; vectors of 256 bits are those of AVX2
-MACHINES = {
-    "host": None,
+OTHERS = {
     "128 bits, not fused": Vectors(16, False),
     **({"256 bits": Vectors(32, True)} if target.arch() == "x86_64" else {}),
 }
+HOST = Vectors.of(target.features())  # one of the others would be the same text again
+MACHINES = {"host": None, **{name: vectors for name, vectors in OTHERS.items() if vectors != HOST}}
 C_TYPES = {
     "double": ctypes.c_double, "float": ctypes.c_float, "i1": ctypes.c_bool, "i8": ctypes.c_int8,
     "i16": ctypes.c_int16, "i32": ctypes.c_int32, "i64": ctypes.c_int64, "ptr": ctypes.c_void_p, "void": None,
