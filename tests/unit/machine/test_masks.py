@@ -16,7 +16,7 @@ fn main() -> ()
 export f = f
 
 fn f(n: i64, a: f64[,], b: f64[], p: i64[], c: bool) -> (f64[])
-  out: f64[] = par i < n to keep
+  out: f64[] = par i < 100 to keep
     x: f64 = index unchecked=true a 3 i
     {}
     yield y
@@ -45,6 +45,9 @@ BODIES = {
     "the same remainder at each point": (False, STENCIL.replace("w: f64", "r: i64 = mod 7 n\n      w: f64")),
     "a remainder": (False, STENCIL.replace("sub i 1", "mod i 5")),
     "a function": (False, STENCIL.replace("div x z", "atan2 x z")),
+    "a condition of the last step": (False, STENCIL.replace("eq i 0", "eq i 99")),
+    "a condition of the step before": (True, STENCIL.replace("eq i 0", "eq i 90")),
+    "a condition of all but the last step": (False, STENCIL.replace("eq i 0", "lt i 99")),
     "a function outside of the branch": (False, STENCIL.replace("low:", "t: f64 = exp x\n    low:")),
 }  # fmt: skip
 
@@ -54,7 +57,16 @@ def test_masks(name):
     wanted, body = BODIES[name]
     fn = parse(Source("loop.flat", LOOP.format(body))).fns["f"]
     loop = expect_type(f.Par, fn.body.binds[0].rhs)
-    assert has_masks(loop.space[0][0], loop.body.binds) is wanted
+    assert has_masks(*loop.space[0], loop.body.binds, fn.body) is wanted
+
+
+@pytest.mark.parametrize(("length", "last"), [("n", "sub n 1"), ("m", "add n 0"), ("n", "sub m 2")])
+def test_the_last_step_of_a_loop_of_any_length(length, last):
+    body = STENCIL.replace("low: bool = eq i 0", f"end: i64 = {last}\n    low: bool = eq i end")
+    text = LOOP.format(body).replace("  out:", "  m: i64 = add n 1\n  out:").replace("i < 100", f"i < {length}")
+    fn = parse(Source("loop.flat", text)).fns["f"]
+    loop = expect_type(f.Par, fn.body.binds[1].rhs)
+    assert not has_masks(*loop.space[0], loop.body.binds, fn.body)
 
 
 @pytest.mark.parametrize(("machine", "wide"), [("x86_64-linux", True), ("aarch64-linux", False)])

@@ -144,7 +144,7 @@ class _Nest:
         if not (self.independent and self.wide) or self.state or self.strips or self.straight or self.e.is_cold:
             return None
         before = [bind for level in self.levels[:-1] for bind in level.before]
-        rows = bool(self.sums) and (len(self.counts) > 1 or bool(masks(self.e, self.leaf.space[-1][0], self.binds)))
+        rows = bool(self.sums) and (len(self.counts) > 1 or bool(masks(self.e, self.leaf.space[-1], self.binds)))
         return middle(self.space, before, self.binds, not rows, self.e.fn.body)
 
     def place_for(self, k: int, out: f.Out, elem: f.Type, row: list[str]) -> Array:
@@ -385,7 +385,7 @@ class _Nest:
 
     def mark(self) -> str | Halves:
         """The metadata of the innermost loop."""
-        return marked(self.e, self.leaf.space[-1][0], self.binds, self.wide) if self.independent else ""
+        return marked(self.e, self.leaf.space[-1], self.binds, self.wide) if self.independent else ""
 
     def bordered(self, index: f.Var, count: str, mark: str | Halves) -> Mark:
         """The metadata of an innermost loop that is another one between the borders (`borders.py`)."""

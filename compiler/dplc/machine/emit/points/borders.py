@@ -80,6 +80,14 @@ def numbers_for(body: f.Block, wanted: Sequence[str]) -> list[f.Bind]:
     return [bind for name, bind in defined.items() if name in found]
 
 
+def numbers_of(body: f.Block, wanted: Sequence[str]) -> Affine:
+    """The whole numbers of these names in a function, as sums."""
+    affine = Affine(dims_of(body))
+    for bind in numbers_for(body, wanted):
+        affine.define(bind)
+    return affine
+
+
 @remembered
 def whole_numbers(body: f.Block) -> dict[str, f.Bind]:
     """The sums and lengths that a function computes, by name, in order."""
@@ -101,9 +109,7 @@ class _Middle:
 
     def __init__(self, space: Space, whole: f.Block, branches: bool, body: f.Block) -> None:
         self.branches = branches
-        self.affine = Affine(dims_of(body))
-        for bind in numbers_for(body, [*mentions(whole), *names([count for _, count in space])]):
-            self.affine.define(bind)
+        self.affine = numbers_of(body, [*mentions(whole), *names([count for _, count in space])])
         self.counts = {index.name: self.affine.sum(count) for index, count in space}
         self.borders = {index.name: (0, 0) for index, _ in space}
         self.known: dict[str, f.Atom] = {}

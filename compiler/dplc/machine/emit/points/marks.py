@@ -17,12 +17,12 @@ VECTOR = 64  # bytes, at most
 TWICE = 16  # operations, at most, of a loop that is written twice
 
 
-def marked(e: BodyEmitter, index: f.Var, binds: Sequence[f.Bind], wide: bool) -> str | Halves:
-    """The metadata of a loop over `index`: accesses of the present group in different steps do not overlap.  Where
-    vectors of functions are computed, several are under way at a time, and the last ones are masked."""
+def marked(e: BodyEmitter, loop: tuple[f.Var, f.Atom], binds: Sequence[f.Bind], wide: bool) -> str | Halves:
+    """The metadata of a loop, an index and its count: accesses of the present group in different steps do not overlap.
+    Where vectors of functions are computed, several are under way at a time, and the last ones are masked."""
     accesses = e.unit.metadata(f'!{{!"llvm.loop.parallel_accesses", {e.groups[-1]}}}')
     if e.is_cold or not (wide and has_functions(binds)):
-        return e.unit.loop_mark(accesses, *(masks(e, index, binds) if wide and not e.is_cold else ()))
+        return e.unit.loop_mark(accesses, *(masks(e, loop, binds) if wide and not e.is_cold else ()))
     steps = UNDER_WAY * VECTOR // size_of(binds)
     several = e.unit.metadata(f'!{{!"llvm.loop.interleave.count", i32 {UNDER_WAY}}}')
     whole = e.unit.loop_mark(accesses, several)
@@ -31,9 +31,9 @@ def marked(e: BodyEmitter, index: f.Var, binds: Sequence[f.Bind], wide: bool) ->
     return Halves(whole, e.unit.loop_mark(accesses, MASKED), steps)
 
 
-def masks(e: BodyEmitter, index: f.Var, binds: Sequence[f.Bind]) -> list[str]:
+def masks(e: BodyEmitter, loop: tuple[f.Var, f.Atom], binds: Sequence[f.Bind]) -> list[str]:
     """The metadata of a loop whose branches become masks, where the machine has them."""
-    if not e.unit.has_masks or not has_masks(index, binds):
+    if not e.unit.has_masks or not has_masks(*loop, binds, e.fn.body):
         return []
     return [e.unit.metadata(f'!{{!"llvm.loop.vectorize.width", i32 {e.unit.vector_bytes // size_of(binds)}}}')]
 

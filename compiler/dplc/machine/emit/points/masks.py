@@ -8,8 +8,9 @@
 
 LLVM takes each arm to run every second time, and an arm for NaN never, so a loop of many branches seems to be fast as
 it is.  But branches are mispredicted, and an arm of arithmetic costs a vector little.  That holds where all that a loop
-does of its own index is quick on vectors, and what it reads lies side by side.  A loop that may fail, of a read or of
-a division, may end early, so it has no vectors, and LLVM would tell the user so.
+does of its own index is quick on vectors, and what it reads lies side by side.  A loop with a second exit has no
+vectors, and LLVM would tell the user so: one that may fail, of a read or of a division, and one with a condition that
+holds at the last step only, as the arm of that step would leave the loop itself (jump threading; LLVM's level 2).
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dplc.flat import term as f
+from dplc.flat.affine import ONE, combined
 from dplc.flat.nans import tells_nan
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import every, names, rhs_mentions
+from dplc.flat.walk import every, mentions, names, rhs_mentions
+from dplc.machine.emit.points.borders import numbers_of
 from dplc.passes.simplify.purity import droppable
 
 FLOATS = (f.F32, f.F64)
@@ -28,8 +31,9 @@ POWERS = (2, 3, 4)
 MOST = 400  # operations of a loop
 
 
-def has_masks(index: f.Var, binds: Sequence[f.Bind]) -> bool:
-    """True for a loop over `index` with branches that are quick as masks, besides those for NaN."""
+def has_masks(index: f.Var, count: f.Atom, binds: Sequence[f.Bind], body: f.Block) -> bool:
+    """True for a loop over `index` with branches that are quick as masks, besides those for NaN.  `body` is that of the
+    function."""
     block = f.Block(tuple(binds), ())
     inside = every(block)
     sound = set[str]()
@@ -37,7 +41,23 @@ def has_masks(index: f.Var, binds: Sequence[f.Bind]) -> bool:
         if isinstance(bind.rhs, f.Op) and bind.rhs.args and tells_nan(bind.rhs, sound):
             sound.add(bind.vars[0].name)
     branches = any(isinstance(bind.rhs, f.If) and sound.isdisjoint(names((bind.rhs.cond,))) for bind in inside)
-    return branches and len(inside) <= MOST and _Step(index).is_quick(block)
+    quick = branches and len(inside) <= MOST and _Step(index).is_quick(block)
+    return quick and not tells_last(index, count, inside, body)
+
+
+def tells_last(index: f.Var, count: f.Atom, binds: Sequence[f.Bind], body: f.Block) -> bool:
+    """True if a comparison of a loop's index changes at the last step, or one beside it."""
+    affine = numbers_of(body, [*names((count,)), *mentions(f.Block(tuple(binds), ()))])
+    for bind in binds:
+        affine.define(bind)
+        apart = affine.difference(bind.rhs) if isinstance(bind.rhs, f.Op) and bind.vars[0].ty == f.BOOL else None
+        if apart is None or abs(factor := apart.get(index.name, 0)) != 1:
+            continue
+        step = combined({index.name: 1}, apart, -factor)  # at which the numbers are equal
+        left = combined(affine.sum(count), step, -1)
+        if set(left) <= {ONE} and 0 <= left.get(ONE, 0) <= 2:
+            return True
+    return False
 
 
 class _Step:

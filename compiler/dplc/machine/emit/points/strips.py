@@ -190,16 +190,16 @@ class Strips:
 
     def points(self, first: str, count: str) -> None:
         """Writes the first part point by point, or by LLVM's vectors if it is arithmetic that adds nothing."""
-        e, w, index = self.e, self.e.w, self.parts.first.space[0][0]
+        e, w, loop = self.e, self.e.w, self.parts.first.space[0]
         wide = self.parts.adds and is_short(f.Block(self.binds, ()))
         if self.inner:
             self.inner.begin(first, count)
         if wide:
             e.groups.append(e.unit.metadata("distinct !{}"))
-        own, mark = (e.access(len(e.groups) - 1), marked(e, index, self.binds, wide)) if wide else ("", "")
+        own, mark = (e.access(len(e.groups) - 1), marked(e, loop, self.binds, wide)) if wide else ("", "")
 
         def point(i: str) -> None:
-            e.define((index,), [w.add(first, i)])
+            e.define((loop[0],), [w.add(first, i)])
             if self.inner:
                 self.inner.resume(w.add(first, i), own)
             e.wide = wide
