@@ -221,7 +221,7 @@ class Additions:
         self.sites[k].append(site)
 
     def cut(self, place: f.Atom, length: f.Atom, loops: tuple[Loop, ...]) -> Cut | None:
-        """What a place is that is cut off at the ends of a length."""
+        """What a place is that is cut off at the ends of a length, but at one of them only."""
         ends: dict[str, Sum] = {"max": {}, "min": combined(self.affine.sum(length), {ONE: 1}, -1)}
         uncut, sides = place, set[str]()
         while isinstance(uncut, f.Var) and (op := self.affine.cuts.get(uncut.name)) is not None and op.op not in sides:
@@ -231,11 +231,12 @@ class Additions:
             sides.add(op.op)
             (uncut,) = rest
         total = self.affine.sum(uncut)
-        index = next((loop.index for loop in loops if total.keys() <= {loop.index.name, ONE}), None)
+        loop = next((loop for loop in loops if total.keys() <= {loop.index.name, ONE}), None)
         beyond = total.get(ONE, 0)
-        if index is None or not sides or ("max" if beyond < 0 else "min") not in sides:
+        if loop is None or not sides or ("max" if beyond < 0 else "min") not in sides:
             return None
-        return Cut(index, beyond, uncut, length)
+        cut = Cut(loop.index, beyond, uncut, length)
+        return None if beyond < 0 and "min" in sides and not self.is_within(cut, loop.count) else cut
 
     def is_within(self, cut: Cut, count: f.Atom) -> bool:
         """True if no step of a loop is cut off at the end."""
