@@ -107,6 +107,7 @@ do (match Sys.args with
   | ["deep";] -> print (depth 1000000)
   | ["endless";] -> print (forever 0)
   | ["index";] -> print_string "before "; print (pick [1, 2, 3] 5)
+  | ["slice"; n] -> (match String.to_int n with Some n -> print [1, 2, 3][2:n] | None -> print "no number")
   | ["error";] -> error "so nicht: ü"
   | ["exit";] -> Sys.exit 7
   | ["file";] -> print (Data.read_text "/nowhere/at all")
@@ -141,6 +142,8 @@ def test_deep_recursion(program, odd) -> None:
     ("words", "title"),
     [
         (["index"], "error[R0705]: index 5 is out of bounds for length 3"),
+        (["slice", "1"], "error[R0705]: the slice 2:1 is out of bounds for length 3"),
+        (["slice", "7"], "error[R0705]: the slice 2:7 is out of bounds for length 3"),
         (["error"], "error[R0706]: so nicht: ü"),
         (["file"], "error[R0506]: cannot read /nowhere/at all: No such file or directory"),
         (["divide", "0"], "error[R0701]: division by zero"),
@@ -154,6 +157,7 @@ def test_failures(dpl, program, odd, words, title) -> None:
     told = dpl("run", odd / "odd.dp", *words)
     assert told.stdout == run.stdout
     assert told.stderr.startswith(run.stderr.split("  :::")[0].rstrip("\n |"))
+    assert ("= help: " in told.stderr) == ("= help: " in run.stderr)
 
 
 def test_endless_recursion(program, odd) -> None:

@@ -26,7 +26,7 @@ from dpl.types.rules.annotations import Flexible, resolve
 from dpl.types.rules.apply import spine
 from dpl.types.rules.bindings import lambdas
 from dpl.types.rules.expressions import is_ragged
-from dpl.types.rules.misplaced import by_ranks, exchanged, in_order, kind_of, types_wanted
+from dpl.types.rules.order import by_ranks, exchanged, in_order, kind_of, takes_in_order, types_wanted
 from dpl.types.solve.meta import Type, prune
 from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
@@ -80,7 +80,7 @@ class Replay:
         with within(cx, definition):
             for number, (param, t, span) in enumerate(zip(params, known, spans)):
                 if isinstance(param, tree.PatAnnot):
-                    ways = partial(self.exchanged, entry, name, known, spans, number)
+                    ways = partial(self.exchanged, cx, entry, name, known, spans, number)
                     why = Why(f"argument {number + 1} of `{name}`", param.type.span, "as annotated", help=ways)
                     cx.unify(t, resolve(cx, param.type, Flexible.ALL), span, why)
             self.open.append(entry.name)
@@ -97,11 +97,12 @@ class Replay:
             self.open.pop()
 
     @staticmethod
-    def exchanged(entry: Value, name: str, known: list[Type], spans: list[Span], number: int) -> str:
+    def exchanged(cx: Context, entry: Value, name: str, known: list[Type], spans: list[Span], number: int) -> str:
         given, wanted, texts = known[: len(spans)], types_wanted(entry.scheme.ty), [span.text for span in spans]
         kinds = [kind_of(t) for t in given], [kind_of(t) for t in wanted]
-        way = exchanged(name, *kinds, texts, number) or by_ranks(name, given, wanted, texts, number)
-        return way or in_order(name, *kinds, texts, number)
+        takes = partial(takes_in_order, cx, name, given)
+        way = exchanged(name, *kinds, texts, number, takes) or by_ranks(name, given, wanted, texts, number, takes)
+        return way or in_order(name, *kinds, texts, number, takes)
 
 
 @contextmanager

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 from dpl.diagnostics import Diagnostic, DplError
 from dpl.eval.machine.failure import RuntimeFailure, Site, for_user, located
+from dpl.eval.values.indexing import BACKWARDS
 from dpl.node import replace
+from dpl.regex import regex
 from dpl.render import render
 from dpl.source import NOWHERE, Span
 
@@ -63,13 +65,16 @@ def helped(kind: Kind) -> str:
     return "".join(f"  = help: {help}\n" for help in helps if help)
 
 
+IF_BACKWARDS = regex(rf"(?m)(^ *\|\n)?^ *= help: {BACKWARDS}\n")  # the last lines of a picture
+
 # private-use characters stand for the holes while the picture is drawn
 HOLES = {"a": "\ue00a", "b": "\ue00b", "c": "\ue00c"}
 
 
 def picture(span: Span, word: str) -> str:
     """The message below its first line: the place in the source, and the user's own call if the failure is in the
-    library.  It may have holes, as titles have; braces of the text are written as {{}."""
+    library.  It may have holes, as titles have; braces of the text are written as {{}.  What follows {>} is told if
+    hole a is greater than b."""
     if span == NOWHERE:
         return ""
     calls = [Site(label, place) for label, place in places.path(span)]
@@ -80,4 +85,4 @@ def picture(span: Span, word: str) -> str:
     drawn = "".join(f"{line}\n" for line in render(told).split("\n")[1:]).replace("{", "{{}")
     for hole, character in HOLES.items():
         drawn = drawn.replace(character, f"{{{hole}}}")
-    return drawn
+    return IF_BACKWARDS.sub(r"{>}\g<0>", drawn)

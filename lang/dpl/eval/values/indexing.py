@@ -15,6 +15,7 @@ _PIECE = regex(r'"(?:\\.|[^"\\])*"|--[^\n]*|\bwith\b|[][(){},;]', re.DOTALL)
 _WRITTEN = regex(r"[-\d:\s]+")  # a literal index or slice: its text shows its value
 _BACKWARDS = regex(r"(?:^|:)\s*-\s*\d")
 _NUMBER = regex(r"-?\d+")
+BACKWARDS = "a slice begins at or before its end"  # a help
 
 
 class OutOfBounds(DplError):
@@ -40,12 +41,13 @@ class OutOfBounds(DplError):
         return DplError(replace(bare, span=at, note=note, labels=(Label(array, has),), helps=self.ways(at, array)))
 
     def ways(self, at: Span, array: Span) -> tuple[str, ...]:
-        """What was meant, if the index counts from the end, or the slice ends before it begins.  An executable's table
-        of messages has no numbers yet."""
+        """What was meant, if the index counts from the end, or the slice ends before it begins.  Where it is not known
+        yet whether it does, in an executable's table of messages, the help is for that case."""
         if _BACKWARDS.search(at.text):
             return (f"from the end:  {array.text}[length {array.text} - 1]",)
         numbers = [int(part) for part in self.value.split(":") if _NUMBER.fullmatch(part)]
-        return ("a slice begins at or before its end",) if len(numbers) == 2 and numbers[0] > numbers[1] else ()
+        is_backwards = numbers[0] > numbers[1] if len(numbers) == 2 else ":" in self.value
+        return (BACKWARDS,) if is_backwards else ()
 
 
 def index_error(index: int, length: int, back: int) -> OutOfBounds:

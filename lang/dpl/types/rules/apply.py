@@ -267,13 +267,15 @@ def _arrow(cx: Context, t: Type, args: list[Arg], head: Span, name: str, given: 
 
 def differentiated(cx: Context, arg: Arg, wanted: Type, name: str, head: Span) -> tuple[term.Term, Type]:
     """Checks the function given to `grad`: its result must be one float.  The second result is its own type."""
+    from dpl.types.rules.order import one_after_the_other
+
     if isinstance(arg.value, tree.Var) and arg.value.name == name:  # `grad grad f x`
         title = f"`{name}` takes functions of data with floats, and `{name}` is none"
         raise cx.fail("E0402", title, arg.value.span, helps=(f"the second derivative:  {name} ({name} f) x",))
     parts = arg.value.items if isinstance(arg.value, tree.Tuple | term.Tuple) else ()
     if isinstance(arg.value, tree.App | term.App):  # `grad (f x)`
         parts = (arg.value.fn, arg.value.arg)
-    way = f"arguments stand one after the other:  {name} {' '.join(p.span.text for p in parts)}" if parts else ""
+    way = one_after_the_other(cx, name, parts)
     wanted = prune(wanted)
     assert type(wanted) is ty.Fn
     hint = ty.Fn(wanted.arg, wanted.eff, cx.solver.fresh())

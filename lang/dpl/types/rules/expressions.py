@@ -178,7 +178,7 @@ def applied_first(e: tree.Binary, left: Type) -> str:
 
 def by_elements(cx: Context, e: tree.Binary, left: Type) -> str:
     """The help for `xs > 0.0`: comparisons take whole values."""
-    from dpl.types.rules.misplaced import NUMBER, NUMBERS, kind_given
+    from dpl.types.rules.order import NUMBER, NUMBERS, kind_given
 
     if len(dimensions(left)[0]) != 1 or kind_given(cx, e.right) not in (NUMBER, *NUMBERS):
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import permutations
 
 from dpl.core import term, ty
@@ -11,13 +12,27 @@ from dpl.syntax.formatter.shape import spine
 from dpl.types.messages.axes import along
 from dpl.types.messages.parts import as_argument, converted
 from dpl.types.messages.pretty import show_scheme
+from dpl.types.rules.order import (
+    MOST,
+    NUMBER,
+    by_ranks,
+    exchanged,
+    fits,
+    in_order,
+    kind_given,
+    kind_of,
+    kinds_wanted,
+    result_of,
+    takes_in_order,
+    type_seen,
+    types_wanted,
+)
 from dpl.types.solve.constraints import NUMERIC, Lift
-from dpl.types.solve.meta import Meta, Type, dimensions, prune
+from dpl.types.solve.meta import Meta, Type, prune
 from dpl.types.solve.scheme import mono
 from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
 
-NUMBERS = (*ty.INTS, *ty.FLOATS)
 OF_VECTORS = ("Ad", "Mcmc", "Optim", "Root", "Vi")  # modules whose functions take the parameters as one array
 DRAWN = ("Random.uniform", "Random.normal")  # of a key and a count
 WHOLE = {
@@ -26,7 +41,6 @@ WHOLE = {
 }
 WITH_STATE = {"scan": "Array.scan_left", "reduce": "fold"}
 COLUMNS = ("Data.numbers", "Data.texts")
-NUMBER = "number"  # a literal: it has any numeric type
 RULES = {
     "with_vjp": "the rule gives the value and the pullback:  fun x -> (f x, fun g -> ... * g)",
     "with_jvp": "the rule gives the value and its tangent:  fun x dx -> (f x, ... * dx)",
@@ -58,7 +72,7 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     in_tuple = isinstance(value, tree.Tuple | term.Tuple) and len(args) == 1
     together = [Arg(item, item.span) for item in value.items] if in_tuple else args
     known = object_first(cx, name, args, i, wanted) or of_sibling(cx, name, together)
-    if known := known or of_tuple(args, i, wanted, rest, name, is_full):
+    if known := known or of_tuple(cx, args, i, wanted, rest, name, is_full):
         return known
     after = args[i + 1].value if i + 1 < len(args) else None
     if type(wanted) is ty.Fn and isinstance(after, functions) and not isinstance(value, functions):
@@ -67,12 +81,14 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
     kinds = ["" if a is not arrows[i] and prune(a.arg) is wanted else kind_of(a.arg) for a in arrows]
     kinds[:i] = ["" if is_numeric(cx, name, k) else kind for k, kind in enumerate(kinds[:i])]
     texts = [written(arg.value) for arg in args]
-    types = [type_given(cx, arg.value) for arg in args], [arrow.arg for arrow in arrows]
-    known = exchanged(name, given, kinds, texts, i) or by_ranks(name, *types, texts, i)
+    types = [type_seen(cx, arg.value) for arg in args]
+    takes = partial(takes_in_order, cx, name, types)
+    known = exchanged(name, given, kinds, texts, i, takes)
+    known = known or by_ranks(name, types, [arrow.arg for arrow in arrows], texts, i, takes)
     known = known or of_module_type(cx, name, args, i, wanted) or without_settings(cx, name, args, given, kinds)
     if known := known or of_data(cx, name, value, given[i], wanted):
         return known
-    order = in_order(name, given, kinds, texts, i)
+    order = in_order(name, given, kinds, texts, i, takes)
     if given[i] == "Fn" and type(wanted) is not ty.Fn:  # of a call an argument was forgotten
         return order or (of_library(cx, name, 1) if isinstance(value, functions) else "")
     return order or usual_of(cx, wanted) or of_kind(cx, name, value, given[i], wanted)
@@ -81,7 +97,8 @@ def arranged(cx: Context, args: list[Arg], i: int, arrows: list[ty.Fn], rest: Ty
 def of_kind(cx: Context, name: str, value: tree.Expr | term.Term, given: str, wanted: Type) -> str:
     """A help for a number where an array is wanted, or else the function's type."""
     if type(wanted) is ty.Arr and given == NUMBER:
-        return f"an array of one number:  [{written(value)}]"
+        size = cx.solver.sizes.norm(wanted.size)
+        return f"an array of one number:  [{written(value)}]" if size.terms or size.const == 1 else ""
     return "" if {given, kind_of(wanted)} <= {"Arr", "list"} else of_library(cx, name, 2)
 
 
@@ -107,13 +124,13 @@ def of_name(name: str, value: tree.Expr | term.Term, i: int, wanted: Type) -> st
     return f"a condition is put in parentheses:  {name} (a = b)" if name in ("assert", "not") else ""
 
 
-def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str, fits: bool) -> str:
+def of_tuple(cx: Context, args: list[Arg], i: int, wanted: Type, rest: Type, name: str, fits: bool) -> str:
     """A help for a tuple where none belongs, and for the want of one.  `fits`: the function takes so many arguments."""
     value = args[i].value
     last = i == len(args) - 1 and type(wanted) is not ty.Tup and type(prune(rest)) is ty.Fn
     if isinstance(value, tree.Tuple | term.Tuple) and last:
-        apart = [operand(item) for item in (*(arg.value for arg in args[:i]), *value.items)]
-        return f"arguments stand one after the other:  {name} {' '.join(apart)}"
+        if found := apart(cx, name, [*(arg.value for arg in args[:i]), *value.items]):
+            return f"arguments stand one after the other:  {name} {' '.join(map(operand, found))}"
     if type(wanted) is ty.Tup and fits and isinstance(value, tree.Lit | term.Lit):
         return f"one for each:  {name} ({', '.join([written(value)] * len(wanted.items))}) ..."
     together = type(wanted) is ty.Tup and not fits and not isinstance(value, tree.Tuple)
@@ -125,6 +142,14 @@ def of_tuple(args: list[Arg], i: int, wanted: Type, rest: Type, name: str, fits:
     if type(wanted) is ty.Fn and isinstance(value, tree.Tuple) and isinstance(value.items[0], tree.Fun):
         return "a function that gives a tuple:  fun x -> (a, b)"
     return ""
+
+
+def apart(cx: Context, name: str, parts: list[tree.Expr | term.Term]) -> list[tree.Expr | term.Term]:
+    """The parts of a tuple in the first order in which the function takes them as arguments; empty if there is none."""
+    types = [type_seen(cx, part) for part in parts]
+    orders = permutations(range(len(parts))) if len(parts) <= MOST else ()
+    order = next((order for order in orders if takes_in_order(cx, name, types, order)), ())
+    return [parts[k] for k in order]
 
 
 def of_library(cx: Context, name: str, least: int) -> str:
@@ -158,7 +183,9 @@ def object_first(cx: Context, name: str, args: list[Arg], i: int, wanted: Type) 
     is_declared = i > 1 and type(wanted) is ty.Con and name.rpartition(".")[0] == wanted.name.rpartition(".")[0] != ""
     if not is_declared or i != len(args) - 1 or kind_given(cx, args[0].value) != wanted.name:
         return ""
-    return f"in this order:  {name} {' '.join(written(arg.value) for arg in (*args[1:], args[0]))}"
+    order = [arg.value for arg in (*args[1:], args[0])]
+    fits = takes_in_order(cx, name, [type_seen(cx, value) for value in order], range(len(order)))
+    return f"in this order:  {name} {' '.join(map(written, order))}" if fits else ""
 
 
 def takes(entry: object, given: list[str]) -> bool:
@@ -317,109 +344,6 @@ def is_numeric(cx: Context, name: str, i: int) -> bool:
     return any(isinstance(t, ty.Var) and t.name in numeric for t in types_wanted(scheme.ty)[i : i + 1])
 
 
-def exchanged(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:
-    """A help if argument `i` and another one stand in each other's place."""
-    for j in range(min(len(given), len(wanted))):
-        free = j < i and wanted[j] == given[j] == wanted[i]  # of any type; what was given decided it
-        if fits(given[j], wanted[i]) and (free or fits(given[i], wanted[j])) and not fits(given[i], wanted[i]):
-            return the_other_way_round(name, texts, i, j)
-    return ""
-
-
-def by_ranks(name: str, given: Sequence[Type | None], wanted: Sequence[Type], texts: list[str], i: int) -> str:
-    """A help for `Linalg.solve b a`, a vector where a matrix is wanted and the reverse: the ranks are exchanged."""
-    for j in range(min(len(given), len(wanted))):
-        here, there = (rank(given[i]), rank(wanted[i])), (rank(given[j]), rank(wanted[j]))
-        if here == there[::-1] and here[0] != here[1] and 0 not in here:
-            return the_other_way_round(name, texts, i, j)
-    return ""
-
-
-def the_other_way_round(name: str, texts: list[str], i: int, j: int) -> str:
-    order = [*range(len(texts))]
-    order[i], order[j] = j, i
-    return f"the other way round:  {name} {' '.join(texts[k] for k in order)}"
-
-
-def rank(t: Type | None) -> int:
-    """How many dimensions an array has; 0 if it is none, or unknown."""
-    return len(dimensions(t)[0]) if t else 0
-
-
-def in_order(name: str, given: list[str], wanted: list[str], texts: list[str], i: int) -> str:
-    """A help if there is just one order of argument `i` and those after it that can fit."""
-    if not given[i] or fits(given[i], wanted[i]) or len(given) != len(wanted) or len(given) - i > 4:
-        return ""
-
-    def may_fit(order: Sequence[int]) -> bool:
-        return all(not given[k] or not wanted[j] or fits(given[k], wanted[j]) for j, k in enumerate(order, i))
-
-    orders = [order for order in permutations(range(i, len(given))) if may_fit(order)]
-    others = " ".join(texts[k] for k in (*range(i), *orders[0])) if len(orders) == 1 and i < orders[0][0] else ""
-    return f"in this order:  {name} {others}" if others else ""
-
-
-def fits(given: str, wanted: str) -> bool:
-    return bool(given) and (given == wanted or (given == NUMBER and wanted in NUMBERS))
-
-
-def kind_of(t: Type | None) -> str:
-    """What a type is outermost; empty if it may be several things."""
-    match prune(t) if t else None:
-        case ty.Con(name, _):
-            return name
-        case ty.Fn() | ty.Arr() | ty.Tup() as found:
-            return type(found).__name__
-        case Meta() as unknown if unknown.classes & NUMERIC:
-            return NUMBER
-        case _:
-            return ""
-
-
-def kinds_wanted(t: Type) -> list[str]:
-    """What a function takes, argument by argument."""
-    return [kind_of(arg) for arg in types_wanted(t)]
-
-
-def types_wanted(t: Type) -> list[Type]:
-    t, types = prune(t), []
-    while type(t) is ty.Fn:
-        types.append(t.arg)
-        t = prune(t.result)
-    return types
-
-
-def kind_given(cx: Context, e: tree.Expr | term.Term) -> str:
-    """What an argument is outermost, as far as it can be seen without inference."""
-    match e:
-        case tree.Lit(_, value):
-            return "string" if isinstance(value, str) else "bool" if isinstance(value, bool) else NUMBER
-        case tree.Fun():
-            return "Fn"
-        case tree.ArrayLit():
-            return "Arr"
-        case tree.ListLit():
-            return "list"
-        case tree.Tuple():
-            return "Tup"
-        case _:
-            return kind_of(type_given(cx, e))
-
-
-def type_given(cx: Context, e: tree.Expr | term.Term) -> Type | None:
-    """The type of an argument that is a name or a call, or that is known already."""
-    match e:
-        case tree.Var(_, name):
-            return result_of(cx, name, 0)
-        case tree.App():
-            head, args = spine(e)
-            return result_of(cx, head.name, len(args)) if isinstance(head, tree.Var) else None
-        case term.Node():
-            return e.ty
-        case _:
-            return None
-
-
 def written(e: tree.Expr | term.Term) -> str:
     """The source text of an argument, or `...` if it is too long."""
     bare = isinstance(e, tree.Fun | term.Lam) and not e.span.text.startswith("(")
@@ -430,15 +354,6 @@ def written(e: tree.Expr | term.Term) -> str:
 def operand(e: tree.Expr | term.Term) -> str:
     """The source text of an expression, as it is written after a function or an operator."""
     return as_argument(written(e))
-
-
-def result_of(cx: Context, name: str, given: int) -> Type | None:
-    """The type of a name that is applied to so many arguments, if it is known."""
-    entry = cx.find(name)
-    found = prune(entry.scheme.ty) if isinstance(entry, Primitive | Value) else None
-    for _ in range(given):
-        found = prune(found.result) if type(found) is ty.Fn else None
-    return found
 
 
 def of_one_type(cx: Context, arrow: ty.Fn, name: str) -> str:

@@ -12,18 +12,8 @@ from dpl.syntax import tree
 from dpl.syntax.foreign import OPERATORS, WORDS
 from dpl.types.messages.axes import along, named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, taken_apart
-from dpl.types.rules.misplaced import (
-    counted,
-    drawn,
-    kind_given,
-    kinds_wanted,
-    of_library,
-    of_sibling,
-    reshaped,
-    result_of,
-    takers,
-    written,
-)
+from dpl.types.rules.misplaced import counted, drawn, of_library, of_sibling, reshaped, takers, written
+from dpl.types.rules.order import kind_given, kinds_wanted, result_of
 from dpl.types.solve.meta import Type, prune
 from dpl.types.state.context import Arg, Context
 from dpl.types.state.env import Primitive, Value
