@@ -29,6 +29,8 @@ from dplc.flat.known_sizes import KnownSizes, known_sizes
 from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import (
     atoms,
+    blocks,
+    bound_inside,
     every,
     mentions,
     rhs_mentions,
@@ -108,6 +110,7 @@ class _Fn:
         self.known = {bind.rhs.index.name: self.trails(bind.rhs)
                       for bind in every(fn.body) if isinstance(bind.rhs, f.For)}  # fmt: skip
         self.solid = Solid(fn.body, lambda loop: self.known[loop.index.name])
+        self.varying = set(bound_in_loops(fn.body))
 
     def body(self) -> f.Block:
         self.fills, self.parts = fills_of_rows(self.fn.body), parts_of_arrays(self.fn.body)
@@ -177,16 +180,19 @@ class _Fn:
         trails = self.known[loop.index.name]
         if trails is None:
             return None
-        return _Loop(self.program.supply, loop, bind.vars, trails, self.solid).binds(self.block)
+        short = isinstance(loop.count, f.Var) and loop.count.name in self.varying
+        return _Loop(self.program.supply, loop, bind.vars, trails, self.solid, short).binds(self.block)
 
 
 class _Loop:
-    """A loop with accumulators, as it becomes a Par.  `atoms` has what stands for variables of the body."""
+    """A loop with accumulators, as it becomes a Par.  `atoms` has what stands for variables of the body.  A `short` one
+    has fewer steps in some steps of a loop around it than in others."""
 
     def __init__(
-        self, supply: f.Supply, loop: f.For, variables: tuple[f.Var, ...], trails: tuple[Trail, ...], solid: Solid
-    ) -> None:
-        self.supply, self.solid = supply, solid
+        self, supply: f.Supply, loop: f.For, variables: tuple[f.Var, ...], trails: tuple[Trail, ...], solid: Solid,
+        short: bool = False,
+    ) -> None:  # fmt: skip
+        self.supply, self.solid, self.short = supply, solid, short
         self.loop = loop
         self.vars = variables
         self.outs: list[f.Out] = []
@@ -201,7 +207,7 @@ class _Loop:
         if isinstance(state.ty, f.Num):
             self.outs.append(f.Out("fold"))
             self.atoms[state.name] = f.Const(0.0, state.ty)
-        elif self.solid.is_kept(self.loop, k, trail):
+        elif self.solid.is_kept(self.loop, k, trail) and not self.longer(k, trail):
             rank = rank_of(state.ty)
             dims = atoms(trail[0].rhs)[2 : 2 + rank]
             self.outs.append(f.Out("keep", inner=dims[1:]))
@@ -211,6 +217,13 @@ class _Loop:
                 self.lengths[k] = dims[0]
         else:
             self.outs.append(f.Out("add", target=self.loop.inits[k], acc=state))
+
+    def longer(self, k: int, trail: Trail) -> bool:
+        """True for an array of numbers that is there before, and longer than a short loop.  What is kept would be made
+        as long by zeros, and a sum of both goes over all of it: in a factorisation, three times as much as is added."""
+        length = atoms(trail[0].rhs)[2]
+        there = rank_of(self.loop.state[k].ty) == 1 and not is_empty(self.loop.inits[k])
+        return self.short and there and length != self.loop.count
 
     def binds(self, block: Callable[[f.Block], f.Block]) -> tuple[f.Bind, ...]:
         """The Par, and what adds its results to the loop's initial state."""
@@ -260,9 +273,8 @@ class _Loop:
         out, init = self.outs[k], self.loop.inits[k]
         if out.kind == "add":
             return var
-        empty = isinstance(init, f.Const) and init.value in (None, 0.0)
         made, final = var, var
-        if not empty:
+        if not is_empty(init):
             made = f.Var(self.supply.fresh(var.name), var.ty)
             after.append(f.Bind((var,), f.Op("acc_add", (init, made))))
             final = made
@@ -271,6 +283,21 @@ class _Loop:
             after.insert(0, f.Bind((final,), f.Op("acc_extend", (short, self.lengths[k]))))
             return short
         return made
+
+
+def bound_in_loops(block: f.Block) -> Iterator[str]:
+    """The variables that loops bind, which may differ from step to step."""
+    for bind in block.binds:
+        if isinstance(bind.rhs, f.For | f.While):
+            yield from (var.name for var in bound_inside(bind.rhs))
+        else:
+            for inner in blocks(bind.rhs):
+                yield from bound_in_loops(inner)
+
+
+def is_empty(init: f.Atom) -> bool:
+    """True for nothing that was added before."""
+    return isinstance(init, f.Const) and init.value in (None, 0.0)
 
 
 def added_type(rhs: f.Rhs) -> f.Type:
