@@ -10,6 +10,7 @@ from doubt.writer import Hole, rule
 
 @rule(2, lambda h: h.ty == FLOAT)
 def interactions(h: Hole) -> str:
+    """The energy of a pair is a number, its force a row."""
     n = length(h, 2)
     (count,), _ = sized(h, n)
     of, x, w, a, b = (h.fresh(stem) for stem in "gxwab")
@@ -24,6 +25,8 @@ def interactions(h: Hole) -> str:
     asked = h.one("", f"if {i} = {j} then 0.0 else ", f"if {j} <> {i} then 0.3 * {x}[{i}] else ",
                   f"if {j} < {i} then 0.0 else ")  # fmt: skip
     inner = f"sum [for {j} < {count} -> {asked}{pair}]"
-    outer = h.one(inner, f"tanh ({inner})", f"{w}[{i}] * {inner}")
+    row = h.one(f"[{value}, {b}]", f"{w}[{j}] * [{value}, {b}, {a} * {b}]")
+    forces = f"sum [for {j} < {count} -> let {a} = {away} in let {b} = {other} in {row}]"
+    outer = h.one(inner, f"tanh ({inner})", f"{w}[{i}] * {inner}", f"sum ({forces})", f"({forces})[1] * {w}[{i}]")
     head = f"let {of} ({x} : float[{count}]) ({w} : float[{count}]) = sum [for {i} < {count} -> {outer}] in"
     return f"{head} {of} {h(array(FLOAT, n))} {h(array(FLOAT, n))}"

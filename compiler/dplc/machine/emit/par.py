@@ -30,6 +30,7 @@ from dplc.machine.emit.points.destinations import rows_there
 from dplc.machine.emit.points.lanes import Lanes, lanes_of
 from dplc.machine.emit.points.marks import marked, masks
 from dplc.machine.emit.points.own_places import adds_apart
+from dplc.machine.emit.points.row_sums import with_row_sums
 from dplc.machine.emit.points.rows import Row, Rows, addresses, in_pieces, shape_of
 from dplc.machine.emit.points.straight import straight
 from dplc.machine.emit.points.strips import Strips, in_parts
@@ -59,7 +60,7 @@ class _Nest:
     def __init__(self, e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> None:
         self.e, self.vars = e, variables
         self.levels = nest(outer, with_sums=True)
-        self.leaf = self.levels[-1].par
+        self.leaf = with_row_sums(self.levels[-1].par)
         self.space = [dimension for level in self.levels for dimension in level.par.space]
         given = [(e.one(atom), e.site(level.par.span)) for level in self.levels for _, atom in level.par.space]
         self.counts = arrays.checked_counts(e, given)
@@ -480,14 +481,13 @@ class _Nest:
                 size = len(self.state[k])
                 last[self.part(k)], whole = whole[:size], whole[size:]
         values: Values = []
-        for k in range(len(self.values)):
+        for k, (out, x) in enumerate(self.values):
             if k in (made := self.kept | self.rooms):
                 values += made[k].values
             elif k in self.row_sums:
                 values += self.row_sums[k].result().values
             else:
                 total_ = [totals[k]] if k in totals else last[self.part(k)]
-                out, x = self.values[k]
                 values += arrays.array_of_one(e, expect_type(f.Num, x.ty), total_) if out.kept else total_
         for k in (*self.in_rows, *self.rooms):
             if (unused := self.values[k][0].target) is not None:
