@@ -48,14 +48,14 @@ class Site:
 
 @node
 class Edge:
-    """An addition where an index of a nest has one value, `number` and a constant; or where the place that is this
-    index and `beyond` would be negative, or not less than the length `number`."""
+    """An addition where an index of a nest has one value, `number` and a constant; or, at the end of a place that is
+    cut off, where the index and the constant are negative, or not less than the length `number`."""
 
     index: f.Var
     number: f.Atom
     constant: int
     site: Site
-    beyond: int | None = None
+    cut: str = ""  # the operation that cuts off
 
 
 @node
@@ -66,6 +66,7 @@ class Cut:
     beyond: int
     uncut: f.Atom
     length: f.Atom
+    ends: tuple[str, ...]  # at which it is, as the operations that do so
 
 
 class Additions:
@@ -210,44 +211,57 @@ class Additions:
         cuts = {place: cut for place, cut in found if cut is not None}
         uncut = [cuts[place].uncut if place in cuts else place for place in places]
         site = self.site(loops, guards, value, dims, uncut)
+        if cuts and not all(self.is_there(cuts.get(place), place, length, site)
+                            for place, length in zip(places, dims, strict=True)):  # fmt: skip
+            raise Unfit
         for cut in cuts.values():
-            if cut.beyond < 0 or not self.is_within(cut, site.counts[cut.index.name]):
-                whole = Site(loops, guards, value, tuple(dims), tuple(places), (), {}, {})
-                self.edges[k].append(Edge(cut.index, cut.length, 0, whole, cut.beyond))
-                guards = (*guards, (self.inside_of(cut), True))
+            for end in cut.ends:
+                if end == "max" or not self.is_within(cut, site.counts[cut.index.name]):
+                    whole = Site(loops, guards, value, tuple(dims), tuple(places), (), {}, {})
+                    self.edges[k].append(Edge(cut.index, cut.length, cut.beyond, whole, end))
+                    guards = (*guards, (self.inside_of(cut, end), True))
         while (other := next((other for other in self.sites[k] if self.are_one(other, site)), None)) is not None:
             self.sites[k].remove(other)
             site = self.together(other, site)
         self.sites[k].append(site)
 
     def cut(self, place: f.Atom, length: f.Atom, loops: tuple[Loop, ...]) -> Cut | None:
-        """What a place is that is cut off at the ends of a length, but at one of them only."""
+        """What a place is that is cut off at the ends of a length."""
         ends: dict[str, Sum] = {"max": {}, "min": combined(self.affine.sum(length), {ONE: 1}, -1)}
-        uncut, sides = place, set[str]()
+        uncut, sides = place, list[str]()
         while isinstance(uncut, f.Var) and (op := self.affine.cuts.get(uncut.name)) is not None and op.op not in sides:
             rest = [a for a in op.args if combined(self.affine.sum(a), ends[op.op], -1)]
             if len(rest) != 1:
                 return None
-            sides.add(op.op)
+            sides.append(op.op)
             (uncut,) = rest
         total = self.affine.sum(uncut)
-        loop = next((loop for loop in loops if total.keys() <= {loop.index.name, ONE}), None)
+        index = next((loop.index for loop in loops if total.keys() <= {loop.index.name, ONE}), None)
         beyond = total.get(ONE, 0)
-        if loop is None or not sides or ("max" if beyond < 0 else "min") not in sides:
+        if index is None or not sides:
             return None
-        cut = Cut(loop.index, beyond, uncut, length)
-        return None if beyond < 0 and "min" in sides and not self.is_within(cut, loop.count) else cut
+        return Cut(index, beyond, uncut, length, tuple([end for end in sides if end == "min" or beyond < 0]))
+
+    def is_there(self, cut: Cut | None, place: f.Atom, length: f.Atom, site: Site) -> bool:
+        """True if an array has a place whatever conditions say: an edge asks for no others than those of indices."""
+        if cut is None:
+            return self.affine.is_place((length,), (place,))
+        count, last = site.counts[cut.index.name], combined(self.affine.sum(length), {ONE: 1}, -1)
+        some = self.affine.is_natural(last) or self.affine.sum(length) == self.affine.sum(count)
+        low = cut.beyond >= 0 or "max" in cut.ends
+        return some and low and ("min" in cut.ends or self.is_within(cut, count))
 
     def is_within(self, cut: Cut, count: f.Atom) -> bool:
         """True if no step of a loop is cut off at the end."""
         rest = combined(self.affine.sum(cut.length), self.affine.sum(count), -1)
         return self.affine.is_natural(combined(rest, {ONE: 1}, -cut.beyond))
 
-    def inside_of(self, cut: Cut) -> f.Var:
-        """Whether a place need not be cut off, as a condition."""
-        end = f.Const(0, f.I64) if cut.beyond < 0 else cut.length
+    def inside_of(self, cut: Cut, end: str) -> f.Var:
+        """Whether a place need not be cut off at an end, as a condition."""
+        low = end == "max"
         inside = f.Var(self.supply.fresh("inside"), f.BOOL)
-        self.code.append(f.Bind((inside,), f.Op("ge" if cut.beyond < 0 else "lt", (cut.uncut, end))))
+        asks = f.Op("ge" if low else "lt", (cut.uncut, f.Const(0, f.I64) if low else cut.length))
+        self.code.append(f.Bind((inside,), asks))
         return inside
 
     def are_one(self, first: Site, second: Site) -> bool:

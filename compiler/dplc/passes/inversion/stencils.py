@@ -97,8 +97,8 @@ class _Stencil(Additions):
         """Adds at an edge, if the nest has such points."""
         b, site = self.b, edge.site
         copier = Copier(self.supply, {})
-        if edge.beyond is not None:
-            return self.beyond(acc, edge, edge.beyond, par)
+        if edge.cut:
+            return self.cut_off(acc, edge, par)
         loops = {loop.index: loop.count for loop in site.loops}
         self.again(copier, (edge.number,))
         at = copier.atom(edge.number)
@@ -115,15 +115,15 @@ class _Stencil(Additions):
         there = b.op("and", (low, high))
         return f.If(there, block_of(binds, (after,)), f.Block((), (acc,)))
 
-    def beyond(self, acc: f.Var, edge: Edge, beyond: int, par: f.Par) -> f.Par:
+    def cut_off(self, acc: f.Var, edge: Edge, par: f.Par) -> f.Par:
         """Adds where a place is cut off."""
         b, copier = self.b, Copier(self.supply, {})
         count = next(loop.count for loop in edge.site.loops if loop.index == edge.index)
         first: f.Atom = integer(0)
-        if beyond < 0:
-            steps = folded(b, "min", integer(-beyond), count)
+        if edge.cut == "max":
+            steps = folded(b, "min", integer(-edge.constant), count)
         else:
-            first = folded(b, "max", folded(b, "sub", edge.number, integer(beyond)), integer(0))
+            first = folded(b, "max", folded(b, "sub", edge.number, integer(edge.constant)), integer(0))
             steps = folded(b, "sub", count, first)
         steps, step = folded(b, "max", steps, integer(0)), b.var(edge.index.name, f.I64)
         space = tuple([(step, steps) if loop.index == edge.index else (copier.var(loop.index), loop.count)
