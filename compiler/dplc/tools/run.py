@@ -84,17 +84,19 @@ def warn_again(program: Program) -> None:
 def run_program(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
                 no_cache: bool, effort: int | None, verify: bool, nan: str = "off") -> int:  # fmt: skip
     """Run a program and return its exit code.  If no engine is named, the interpreter runs what native code cannot."""
+    import gc
+
     from dpl.garbage import collected_seldom
 
     with collected_seldom(ALLOCATIONS):  # also while modules are imported
         run = prepared(file, expression, args, engine, timings, no_cache, effort, verify, nan)
+        gc.freeze()  # what the compiler has made is not searched for garbage again, neither now nor at the end
     return run()
 
 
 def prepared(file: str | None, expression: str | None, args: list[str], engine: str | None, timings: bool,
              no_cache: bool, effort: int | None, verify: bool, nan: str) -> Callable[[], int]:  # fmt: skip
     """What is left to be done of a run when the program is compiled, or found in the cache."""
-    import gc
     from functools import partial
 
     from dplc.machine.run.cache import find, store, wants_device
@@ -130,7 +132,6 @@ def prepared(file: str | None, expression: str | None, args: list[str], engine: 
     if program is not None:
         if keep:
             store(keep, [m.source for m in context.modules], program)
-        gc.freeze()  # what the compiler has made is not searched for garbage again, nor at the end
         if context.finite:
             return partial(run_finite, program, source, args, context, timings)
         return partial(run_compiled, program, keep, args, context, timings, begun.said)
@@ -184,12 +185,9 @@ def refuse_unread(args: list[str], program: term.Program) -> None:
 
 def end_early(begun: Begun, keep: str | None, context: Context) -> int:
     """Ends a program that has ended in the interpreter.  In its second run, it is compiled for the next ones."""
-    import gc
-
     from dplc.machine.run.cache import ran_before, store
     from dplc.stack import on_large_stack
 
-    gc.freeze()
     if keep and ran_before(keep):
         program = on_large_stack(lambda: compile_native(begun, context, False, True))
         if program is not None:

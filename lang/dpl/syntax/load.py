@@ -7,7 +7,6 @@ Standard modules are always in scope.  They are not loaded here; an import of on
 
 from __future__ import annotations
 
-import json
 import os.path
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -259,6 +258,8 @@ def _imports(module: Module) -> list[tree.DeclImport]:
     source = module.source
     if module.name == MAIN:
         return _parsed_imports(module)
+    import json
+
     kept = host.current.cache
     place = kept.place("imports", blake2b(source.text.encode(), digest_size=16).hexdigest())
     if (known := kept.read(place)) is not None:

@@ -11,7 +11,6 @@ from dpl.diagnostics import Diagnostic, Edit
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.syntax.foreign import without_modifier
-from dpl.syntax.formatter.shape import spine
 from dpl.types.messages.parts import is_number
 from dpl.types.rules.quiet import is_quiet
 from dpl.types.solve.meta import Type, prune
@@ -43,6 +42,8 @@ def endless(cx: Context, b: tree.Binding, name: str, value: term.Term) -> Diagno
     changes = any(isinstance(p, tree.Unary) and p.op == "!" for p in parts)
     if not params or len(params) != len(plain) or other or changes:
         return None
+    from dpl.syntax.formatter.shape import spine
+
     for e in parts:
         if isinstance(e, tree.Binary) and e.op in "+-" and isinstance(e.right, tree.Lit):
             head, args = spine(last_operand(e.left))

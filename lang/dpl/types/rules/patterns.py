@@ -19,7 +19,6 @@ from dpl.types.solve.scheme import mono, replace
 from dpl.types.state.checks import learn
 from dpl.types.state.context import Context
 from dpl.types.state.env import Constructor, Value
-from dpl.types.state.unbound import suggest
 
 Bound = dict[str, tuple[str, Type, Span]]
 
@@ -207,6 +206,8 @@ def record_of(cx: Context, fields: list[str], t: Type | None, span: Span) -> ter
 
 def no_field(cx: Context, data: term.Data, name: str, span: Span) -> DplError:
     """The error for a field that a record type does not have."""
+    from dpl.types.state.unbound import suggest
+
     title = f"the record type `{printer(cx).data_name(data.name)}` has no field `{name}`"
     near = suggest(tree.member(name), data.fields)
     helps = near or (f"its fields are  {', '.join(data.fields)}",)

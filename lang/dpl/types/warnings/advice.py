@@ -5,7 +5,7 @@ from __future__ import annotations
 from dpl.core.term import Program
 from dpl.diagnostics import Diagnostic
 from dpl.source import Source
-from dpl.types.warnings import activity, certain_bounds, kinks, modes
+from dpl.types.warnings import activity, modes
 
 
 def advice(program: Program, own: set[Source]) -> list[Diagnostic]:
@@ -17,4 +17,6 @@ def advice(program: Program, own: set[Source]) -> list[Diagnostic]:
 def advice_without_running(program: Program, own: set[Source]) -> list[Diagnostic]:
     """The warnings of `dpl check` and editors besides: kinks, which take up to five times as long as checking the
     program; and indices out of bounds: a run would say the same twice, in a warning and in its error."""
+    from dpl.types.warnings import certain_bounds, kinks
+
     return [*kinks.warnings(program, own), *certain_bounds.warnings(program, own)]
