@@ -1,10 +1,10 @@
-"""Loops over windows of arrays: around rings, cut off at both ends, with strides shorter than a window; and over arrays
-of several lengths."""
+"""Loops over windows of arrays: around rings, cut off at both ends, under conditions, with strides shorter than a
+window; and over arrays of several lengths."""
 
 from __future__ import annotations
 
 from doubt.arrays import is_vector
-from doubt.scopes import FLOAT, INT, array
+from doubt.scopes import BOOL, FLOAT, INT, array
 from doubt.stencils import sized
 from doubt.writer import Hole, rule
 
@@ -54,6 +54,24 @@ def cut_off(h: Hole) -> str:
     head = f"let {of} ({x} : float[{count}]) ({c} : float[{width}]) = [for {i[0]} < {count} -> {point}] in"
     made = f"{of} {h(array(FLOAT, n))} {h(array(FLOAT, m))}"
     return f"{head} {made}" if is_vector(h) else f"{head} sum ({made})"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def guarded(h: Hole) -> str:
+    """Windows that go beyond a field, and rows that it does not have, under conditions that ask for what is there."""
+    (rows, count), ty = sized(h, n := length(h, 1), m := length(h, 1))
+    width, more, far = h.writer.below(7) + 1, h.one(0, 0, 2), h.one(1, 2, 3)
+    of, x, c, w = (h.fresh(stem) for stem in "gxcw")
+    i, j, k = (h.named(stem, INT) for stem in "ijk")
+    at = f"{j[0]} {h.one('+', '-')} {far} * {k[0]} {h.one('+', '-')} {h.writer.below(4)}"
+    there = [f"{at} >= 0", f"{at} < {count}", *([f"{i[0]} < {rows}"] if more else [])]
+    there += [h.one(f"{at} <> {k[0]}", f"{c}[{j[0]}] > 0.3", h.apart(BOOL, i, j))] if h.often(25) else []
+    term = weighted(h, f"{w}[{k[0]}]", f"{x}[{i[0]}, {at}]", f"{c}[{j[0]}]", i, j, k)
+    window = f"sum [for {k[0]} < {width} -> if {' && '.join(there)} then {term} else 0.0]"
+    point = h.one(window, f"{c}[{j[0]}] * {window}", f"({window}) ** 2")
+    head = f"let {of} ({x} : {ty}) ({c} : float[{count}]) ({w} : float[{width}]) ="
+    data = f"{h(array(array(FLOAT, m), n))} {h(array(FLOAT, m))} {h(array(FLOAT, width))}"
+    return f"{head} sum (map sum [for {i[0]} < {rows} + {more}, {j[0]} < {count} -> {point}]) in {of} {data}"
 
 
 @rule(2, lambda h: h.ty == FLOAT)

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.affine import ONE, Affine, Sum
+from dplc.flat.affine import ONE, Affine, Sum, combined
 from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.dims import Dims
@@ -298,6 +298,8 @@ class Gathered:
         """True if one nest can have both sums, and computes something of both once."""
         if len(self.sites) + len(other.sites) > 2 or self.moved or other.moved or self.solved != other.solved:
             return False
+        if self.guarded or other.guarded:
+            return False  # each has the places of its own accumulator
         (one,), (two,) = self.sites, other.sites
         if [loop.index for loop in one.summed] != [loop.index for loop in two.summed]:
             return False
@@ -318,7 +320,9 @@ class Gathered:
             self.atoms[index] = place
             space.append((place, self.extent(index)))
         sites = [site for one in ones for site in one.sites]
-        copies = Copies(b, self.loops, self.solved, self.pads)
+        there = {index: replace(self.loops[index], count=count)
+                 for index, (_, count) in zip(self.solved, space, strict=True) if index not in self.moved}  # fmt: skip
+        copies = Copies(b, self.loops | there, self.solved, self.pads)
         terms = [copies.term(site) for site in sites]
         with b.inside() as binds:
             totals: list[f.Atom] = [f.Const(0.0, one.type) for one in ones]
@@ -351,12 +355,12 @@ class Gathered:
 
     def extent(self, index: str) -> f.Atom:
         """How many places there are; those that are added to under conditions are within the accumulator."""
-        count = self.loops[index].count
-        if index not in self.moved:
+        count, length = self.loops[index].count, self.dims[self.solved.index(index)]
+        if index in self.moved:
+            count = folded(self.b, "max", folded(self.b, "add", count, self.highest(index)), integer(0))
+        elif self.affine.is_natural(combined(self.affine.sum(length), self.affine.sum(count), -1)):
             return count
-        reached = folded(self.b, "max", folded(self.b, "add", count, self.highest(index)), integer(0))
-        length = self.dims[self.solved.index(index)]
-        return folded(self.b, "min", reached, length) if self.guarded else reached
+        return folded(self.b, "min", count, length) if self.guarded else count
 
     def sums(self, terms: list[Term], loops: list[Loop], starts: list[f.Atom]) -> list[f.Atom]:
         """The sums of some terms over these loops, in order."""
