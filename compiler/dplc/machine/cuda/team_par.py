@@ -8,6 +8,7 @@ its own; few points are done by one thread, in order.
 from __future__ import annotations
 
 from dpl.prims.sums import BLOCK
+from dpl.source import NOWHERE
 
 from dplc.flat import term as f
 from dplc.machine.cuda.points import Places, Points
@@ -29,7 +30,8 @@ class TeamPar:
 
     def __init__(self, e: Team, kernel: Kernel, variables: tuple[f.Var, ...]) -> None:
         self.e, self.w, self.kernel, self.vars = e, e.w, kernel, variables
-        given = [(e.one(atom), 0) for level in kernel.levels for _, atom in level.par.space]
+        sites = [(level.par, None if level.par.span == NOWHERE else 0) for level in kernel.levels]
+        given = [(e.one(atom), site) for par, site in sites for _, atom in par.space]
         self.counts = arrays.checked_counts(e, given)
         self.total = e.w.product(self.counts)
         rank = max((made.out.rank for made in kernel.outs if made.out.kind == "fold"), default=0)

@@ -62,7 +62,7 @@ class _Nest:
         self.levels = nest(outer, with_sums=True)
         self.leaf = with_row_sums(self.levels[-1].par)
         self.space = [dimension for level in self.levels for dimension in level.par.space]
-        given = [(e.one(atom), e.site(level.par.span)) for level in self.levels for _, atom in level.par.space]
+        given = [(e.one(atom), arrays.site_of(e, level.par)) for level in self.levels for _, atom in level.par.space]
         self.counts = arrays.checked_counts(e, given)
         self.values = list(zip(self.leaf.outs, self.leaf.body.results, strict=True))
         self.kept: dict[int, Array] = {}

@@ -12,6 +12,7 @@ What the outer points compute before the inner ones must be arithmetic on indice
 from __future__ import annotations
 
 from dpl.node import replace
+from dpl.source import NOWHERE
 
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
@@ -38,7 +39,12 @@ def flat_nest(par: f.Par) -> f.Par:
         if any(outer not in ((), whole) for outer, whole in told):
             return par
     body = replace(inner.body, binds=(*before, *inner.body.binds))
-    return flat_nest(f.Par((*par.space, *inner.space), body, inner.outs, inner.span))
+    return flat_nest(f.Par((*par.space, *inner.space), body, inner.outs, placed(inner, par)))
+
+
+def placed(one: f.Par, other: f.Par) -> f.Span:
+    """The place of one of them that is a comprehension: its count is checked, and that of a loop is not."""
+    return other.span if one.span == NOWHERE else one.span
 
 
 def is_index_arithmetic(bind: f.Bind) -> bool:

@@ -44,7 +44,7 @@ from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
 from dplc.passes.parallel.few_terms import few_terms
-from dplc.passes.parallel.flat_nests import flat_nest
+from dplc.passes.parallel.flat_nests import flat_nest, placed
 from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.parallel.late_views import late_views
 from dplc.passes.simplify.dead_code import drop_unused, with_compared
@@ -422,7 +422,9 @@ class Joiner:
                 out = replace(out, target=None)
             outs.append(out)
         whole = self.once.joined(first.body, body)
-        span = next((par.span for par in (first, second) if keeps_rows(par)), first.span)  # rows may have other sizes
+        rows = [par.span for par in (first, second) if keeps_rows(par)]  # which may have other sizes
+        follows = any(reads[var.name] for var in earlier.vars)  # its count is the length of what is there
+        span = rows[0] if rows else first.span if follows else placed(first, second)
         return self.used(f.Bind((*earlier.vars, *later.vars), f.Par(first.space, whole, (*first.outs, *outs), span)))
 
 

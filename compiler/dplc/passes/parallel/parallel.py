@@ -45,6 +45,7 @@ from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.copied_rows import copied_rows
 from dplc.passes.parallel.elementwise import Elementwise, fills_of_rows, parts_of_arrays
+from dplc.passes.parallel.flat_nests import placed
 from dplc.passes.parallel.forwards import forwards
 from dplc.passes.parallel.other_rows import other_rows
 from dplc.passes.parallel.scatters import scatters
@@ -320,4 +321,4 @@ def merged(par: f.Par) -> f.Par:
     told = [(out.inner, (*counts, *one.inner)) for out, one in zip(par.outs, inner.outs, strict=True)]
     if any(outer not in ((), whole) for outer, whole in told):
         return par
-    return f.Par((*par.space, *inner.space), inner.body, inner.outs, inner.span)
+    return f.Par((*par.space, *inner.space), inner.body, inner.outs, placed(inner, par))

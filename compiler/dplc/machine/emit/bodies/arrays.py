@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from dpl.node import node
+from dpl.source import NOWHERE
 
 from dplc.flat import term as f
 from dplc.flat.show import show_type
@@ -108,14 +109,21 @@ def check_count(e: Emitter, count: str, site: int | str) -> None:
         e.w.unless_cold(e.w.let(f"icmp ult i64 {count}, {HUGE}"), reason)
 
 
-def checked_counts(e: Emitter, given: Sequence[tuple[str, int]]) -> list[str]:
+def site_of(e: Emitter, par: f.Par) -> int | None:
+    """The site of a comprehension; None for what was a loop, which has no place in the text."""
+    return None if par.span == NOWHERE else e.site(par.span)
+
+
+def checked_counts(e: Emitter, given: Sequence[tuple[str, int | None]]) -> list[str]:
     """The lengths of nested loops, given with their sites.  That of an inner loop is checked only if the outer loop has
-    steps."""
+    steps.  One without a site was a loop: it may have fewer than no steps."""
     w, counts = e.w, list[str]()
     for count, site in given:
+        if site is None and not count.isdigit():
+            count = w.let(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)")
         if not counts:
-            check_count(e, count, site)
-        elif not count.isdigit():
+            check_count(e, count, site or 0)
+        elif site is not None and not count.isdigit():
             unseen = w.let(f"icmp eq i64 {counts[-1]}, 0")
             fine = w.let(f"or i1 {unseen}, {w.let(f'icmp sge i64 {count}, 0')}")
             e.require(fine, Failure.NEGATIVE, site, count)

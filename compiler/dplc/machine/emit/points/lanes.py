@@ -463,7 +463,7 @@ class Lanes(Arms):
     def sums(self, variables: tuple[f.Var, ...], par: f.Par) -> None:
         """Writes sums that vary: each row has its own, and they are vectors if they vary by lanes."""
         e = self.e
-        counts = arrays.checked_counts(e, [(e.one(n), e.site(par.span)) for _, n in par.space])
+        counts = arrays.checked_counts(e, [(e.one(n), arrays.site_of(e, par)) for _, n in par.space])
         pairs = zip(variables, par.body.results, strict=True)
         terms = [term for var, x in pairs for term in self.term_of(var, x)]
 
