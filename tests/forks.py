@@ -63,9 +63,13 @@ class Forks:
         self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=env)
         theirs.close()
 
-    def plain(self, args: list[str], env: Mapping[str, str]) -> bool:
+    def plain(self, args: list[str], stdin: str, cwd: Path, env: Mapping[str, str]) -> bool:
+        """A function of C may keep numbers of its own, as `rand` does, which the next run would see."""
         options = {arg for arg in args if arg.startswith("-")}
-        return bool(args) and args[0] in PLAIN and options <= {*WORDS} and env == self.usual
+        if not args or args[0] not in PLAIN or not options <= {*WORDS} or env != self.usual:
+            return False
+        files = [cwd / arg for arg in args if arg.endswith(".dp")]
+        return not any(b"extern" in text for text in (stdin.encode(), *map(content, files)))
 
     def run(
         self, args: list[str], stdin: str, timeout: float, cwd: Path, env: dict[str, str]
@@ -75,7 +79,7 @@ class Forks:
             given.seek(0)
             request = json.dumps([args, str(cwd), env]).encode()
             files = [file.fileno() for file in (given, out, errors)]
-            how = 0 if self.plain(args, env) else ALONE
+            how = 0 if self.plain(args, stdin, cwd, env) else ALONE
             self.socket.sendall((len(request) + how).to_bytes(8, "little"))
             socket.send_fds(self.socket, [b"f"], files)
             self.socket.sendall(request)
@@ -97,6 +101,10 @@ class Forks:
         self.socket.shutdown(socket.SHUT_RDWR)  # to close it is not enough: forks of this process hold it, too
         self.socket.close()
         self.process.wait()
+
+
+def content(file: Path) -> bytes:
+    return file.read_bytes() if file.is_file() else b""
 
 
 def text(written: bytes) -> str:

@@ -47,3 +47,9 @@ def test_what_is_set_for_one_run_holds_for_no_other(dpl) -> None:
     usual = dpl(*wrong[0], stdin=wrong[1]).stderr
     assert dpl("--message-format", "json", *wrong[0], stdin=wrong[1]).stderr.startswith("{")
     assert dpl(*wrong[0], stdin=wrong[1]).stderr == usual
+
+
+def test_numbers_that_a_function_of_c_keeps_are_those_of_one_run(dpl, tmp_path) -> None:
+    file = tmp_path / "rand.dp"
+    file.write_text('extern "rand" draw : unit -> i32\ndo print (draw ())\n', encoding="utf-8")
+    assert len({dpl("run", "--engine", "native", file).stdout for _ in range(3)}) == 1
