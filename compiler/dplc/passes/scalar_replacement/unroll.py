@@ -25,7 +25,7 @@ from dplc.flat.dims import Dims
 from dplc.flat.ops.arrays import RAGGED
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import bound_inside, every, mentioned, names, with_binds, with_blocks, with_body, with_rhs
+from dplc.flat.walk import blocks, bound_inside, every, mentioned, names, with_binds, with_blocks, with_body, with_rhs
 from dplc.passes.scalar_replacement.few_elements import shape_of
 from dplc.passes.simplify.row_shapes import one_shape
 from dplc.passes.simplify.simplify import simplified
@@ -35,6 +35,7 @@ LARGEST = 96  # bindings that one loop becomes
 MOST = 512  # bindings that all loops of a function become
 LOOPS = (f.For, f.While, f.Build)
 TRIED = 1024  # bindings of a nest that is tried, before they are folded
+OF_NEST = 48  # bindings that a nest becomes: their second derivatives are some forty times as many
 
 
 def unrolled(
@@ -154,8 +155,8 @@ class _Unroller:
         own = {var.name for var in bound_inside(nest)}
         if any(isinstance(loop, f.While) or not is_told(loop.count, own) for loop in loops):
             return None
-        if not own.isdisjoint(self.left):
-            return None  # it is as much as the nest inside of it, at least
+        if not own.isdisjoint(self.left) or least_steps(nest) > OF_NEST:
+            return None  # it is as much as the nest inside of it, and as its steps, at least
         self.left.add(nest.index.name)
         body = f.Block((bind,), bind.vars)
         fn = f.Fn("nest", tuple(mentioned(body).values()), tuple([var.ty for var in bind.vars]), body)
@@ -166,12 +167,24 @@ class _Unroller:
                 return None
             fn = simplified(with_body(fn, body), self.supply, self.program)
         size = sum(not goes(bind.rhs) for bind in every(fn.body))
-        return fn.body if size <= LARGEST and self.made + size <= MOST else None
+        return fn.body if size <= OF_NEST and self.made + size <= MOST else None
 
 
 def is_told(count: f.Atom, own: set[str]) -> bool:
     """True if a number of steps is small, or may follow from the index of a loop whose body binds `own`."""
     return count.name in own if isinstance(count, f.Var) else isinstance(count.value, int) and count.value <= STEPS
+
+
+def least_steps(rhs: f.Rhs) -> int:
+    """The innermost steps of a nest of loops, counting those of known numbers."""
+    inside = sum(least_steps(bind.rhs) for block in blocks(rhs) for bind in block.binds)
+    match rhs:
+        case f.For(count=f.Const(int(steps))) | f.Build(count=f.Const(int(steps))):
+            return max(inside, 1) * steps
+        case f.For() | f.Build():
+            return max(inside, 1)
+        case _:
+            return inside
 
 
 def goes(rhs: f.Rhs) -> bool:
