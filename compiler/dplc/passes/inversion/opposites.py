@@ -72,7 +72,7 @@ class Names:
             return self.named(object())
         args = [self.of_atom(arg, names) for arg in op.args]
         parts = [arg.exact for arg in args]
-        if op.op == "mul" and f.is_float(var.ty) and args[0].size == args[1].size and args[0].sign == args[1].sign:
+        if op.op == "mul" and f.is_float(var.ty) and parts[0] == parts[1]:
             parts = [-1, args[0].size]
         attrs = () if op.op == "index" else op.attrs  # whether it is checked makes no difference
         name = self.named((op.op, attrs, *(sorted(parts) if op.op in SWAPPED else parts)))
