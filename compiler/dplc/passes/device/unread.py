@@ -1,4 +1,4 @@
-"""A read whose element nobody uses becomes the checks of its place.
+"""A read is left out if nothing uses its element.  The checks of its place stay.
 
     x = index a i j          =>      n = dim k=0 a; m = dim k=1 a; check_index i n; check_index j m
 

@@ -48,14 +48,24 @@ class Site:
 
 @node
 class Edge:
-    """An addition where an index of a nest has one value, `number` and a constant; or, at the end of a place that is
-    cut off, where the index and the constant are negative, or not less than the length `number`."""
+    """An addition where an index of a nest has one value, `number` and a constant."""
 
     index: f.Var
     number: f.Atom
     constant: int
     site: Site
-    cut: str = ""  # the operation that cuts off
+
+
+@node
+class Border:
+    """An addition where a place is cut off at an end: its index and `beyond` are negative, or not less than a length.
+    The operation at the `end` is `max` or `min`."""
+
+    index: f.Var
+    length: f.Atom
+    beyond: int
+    site: Site
+    end: str
 
 
 @node
@@ -82,7 +92,7 @@ class Additions:
         self.depths: dict[str, int] = {}  # of what is computed: under how many conditions
         self.equal: dict[Guard, tuple[f.Var, f.Atom, int]] = {}  # what conditions say: an index is a sum
         self.sites: list[list[Site]] = [[] for _ in par.outs]
-        self.edges: list[list[Edge]] = [[] for _ in par.outs]
+        self.edges: list[list[Edge | Border]] = [[] for _ in par.outs]
         self.inside = {var.name for var in bound_inside(par)}
         self.walk(par, {out.acc.name: k for k, out in enumerate(par.outs) if out.acc}, (), ())
 
@@ -218,7 +228,7 @@ class Additions:
             for end in cut.ends:
                 if end == "max" or not self.is_within(cut, site.counts[cut.index.name]):
                     whole = Site(loops, guards, value, tuple(dims), tuple(places), (), {}, {})
-                    self.edges[k].append(Edge(cut.index, cut.length, cut.beyond, whole, end))
+                    self.edges[k].append(Border(cut.index, cut.length, cut.beyond, whole, end))
                     guards = (*guards, (self.inside_of(cut, end), True))
         while (other := next((other for other in self.sites[k] if self.are_one(other, site)), None)) is not None:
             self.sites[k].remove(other)

@@ -3,9 +3,9 @@
     x = index v i; y = index v j; d = sub x y; z = mul d w; r = div 1.0 d        with i for j and j for i, z is -z
 
 A number has two names: what it is to the last bit, and what it is but for its sign and the sign of a zero.  Sums,
-products and quotients of opposites are opposites: rounding is symmetric.  Everything else, such as a divisor or a
-condition, is told by the first name, as 1 / 0.0 and 1 / -0.0 differ: r is neither r nor -r.  The square of a number is
-to the last bit that of its opposite.
+products and quotients of opposites are opposites: rounding is symmetric.  Of everything else, such as a divisor
+or a condition, only the first name counts, because 1 / 0.0 and 1 / -0.0 differ.  So r becomes a number that is neither
+r nor -r.  A number and its opposite have the same square, to the last bit.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Names:
         return Name(name.exact, 1, self.zero) if f.is_float(atom.ty) and atom.value == 0.0 else name
 
     def named(self, key: object) -> Name:
-        """The name of what is told by a key, with its sign."""
+        """The name of a number that has this key.  Its sign is 1."""
         exact = self.number(key)
         return Name(exact, 1, self.number(("to the last bit", exact)))
 

@@ -30,7 +30,7 @@ from dplc.flat.affine import ONE, Affine, combined
 from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
-from dplc.passes.inversion.additions import Additions, Edge, Guard, Site, is_cheap
+from dplc.passes.inversion.additions import Additions, Border, Edge, Guard, Site, is_cheap
 from dplc.passes.inversion.rings import steps_from
 from dplc.passes.inversion.scattered import Unfit, is_in
 from dplc.passes.simplify.fold import folded
@@ -88,7 +88,8 @@ class _Stencil(Additions):
         if isinstance(out.target, f.Var) and target is None:
             made = f.Op("acc_add", (out.target, b.one(made, var.ty, var.name)))
         for edge in self.edges[k]:
-            made = self.edged(b.one(made, var.ty, var.name), edge, par)
+            before = b.one(made, var.ty, var.name)
+            made = self.edged(before, edge, par) if isinstance(edge, Edge) else self.cut_off(before, edge, par)
         return made
 
     # ---- the edges
@@ -97,8 +98,6 @@ class _Stencil(Additions):
         """Adds at an edge, if the nest has such points."""
         b, site = self.b, edge.site
         copier = Copier(self.supply, {})
-        if edge.cut:
-            return self.cut_off(acc, edge, par)
         loops = {loop.index: loop.count for loop in site.loops}
         self.again(copier, (edge.number,))
         at = copier.atom(edge.number)
@@ -115,20 +114,20 @@ class _Stencil(Additions):
         there = b.op("and", (low, high))
         return f.If(there, block_of(binds, (after,)), f.Block((), (acc,)))
 
-    def cut_off(self, acc: f.Var, edge: Edge, par: f.Par) -> f.Par:
+    def cut_off(self, acc: f.Var, border: Border, par: f.Par) -> f.Par:
         """Adds where a place is cut off."""
         b, copier = self.b, Copier(self.supply, {})
-        count = next(loop.count for loop in edge.site.loops if loop.index == edge.index)
+        count = next(loop.count for loop in border.site.loops if loop.index == border.index)
         first: f.Atom = integer(0)
-        if edge.cut == "max":
-            steps = folded(b, "min", integer(-edge.constant), count)
+        if border.end == "max":
+            steps = folded(b, "min", integer(-border.beyond), count)
         else:
-            first = folded(b, "max", folded(b, "sub", edge.number, integer(edge.constant)), integer(0))
+            first = folded(b, "max", folded(b, "sub", border.length, integer(border.beyond)), integer(0))
             steps = folded(b, "sub", count, first)
-        steps, step = folded(b, "max", steps, integer(0)), b.var(edge.index.name, f.I64)
-        space = tuple([(step, steps) if loop.index == edge.index else (copier.var(loop.index), loop.count)
-                       for loop in edge.site.loops])  # fmt: skip
-        return self.points(acc, edge.site, space, copier, par, (edge.index, first, step))
+        steps, step = folded(b, "max", steps, integer(0)), b.var(border.index.name, f.I64)
+        space = tuple([(step, steps) if loop.index == border.index else (copier.var(loop.index), loop.count)
+                       for loop in border.site.loops])  # fmt: skip
+        return self.points(acc, border.site, space, copier, par, (border.index, first, step))
 
     def points(
         self, acc: f.Var, site: Site, space: Space, copier: Copier, par: f.Par,

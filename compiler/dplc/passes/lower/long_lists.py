@@ -3,8 +3,9 @@
     [4; 7; ...]                 a = array(4, 7, ...)
                                 for i < n state (rest = []) { x = index(a, n - 1 - i); yield x :: rest }
 
-Cell by cell, a list of 100,000 numbers would be 200,000 bindings in every stage.  The items are computed first, in
-order, and then what follows them, as cells would have it; the loop reads within the array.
+Constant arrays are in the data segment, as a constant pool is.  Cell by cell, a list of 100,000 numbers would be
+200,000 bindings in every stage.  The items are computed first, in order, and then what follows them, as cells would
+have it; the loop reads within the array.
 """
 
 from __future__ import annotations
