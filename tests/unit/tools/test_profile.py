@@ -181,3 +181,19 @@ def test_ctrl_c_ends_a_profile_with_its_table(tmp_path: Path) -> None:
         run.send_signal(signal.SIGINT)
         told = run.stderr.read()
     assert run.returncode == 130 and "samples" in told and "interrupted" in told
+
+
+LATE = """
+import signal
+from dplc.machine.run.ticks import handling
+with handling(signal.SIGTRAP, signal.SIG_IGN, late=True):
+    pass
+signal.raise_signal(signal.SIGTRAP)
+print("alive")
+"""
+
+
+def test_a_late_sample_does_not_end_the_program() -> None:
+    """A thread that waited for a processor gets its signal when nobody samples any more."""
+    run = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, "alive\n"), run.stderr

@@ -39,7 +39,7 @@ def sampling(handler: int, interval: float) -> Generator[bool]:
             yield False
         return
     try:
-        with handling(signal.SIGTRAP, handler):
+        with handling(signal.SIGTRAP, handler, late=True):
             control(event, ENABLE)
             try:
                 yield True

@@ -21,8 +21,9 @@ class Action(ctypes.Structure):
 
 
 @contextmanager
-def handling(number: int, handler: int) -> Generator[None]:
-    """While this lasts, a signal is handled by the code at the address `handler`."""
+def handling(number: int, handler: int, *, late: bool = False) -> Generator[None]:
+    """While this lasts, a signal is handled by the code at the address `handler`; then as before.  If one may come
+    `late`, to a thread that waited for a processor, it does nothing from then on: it would end the program."""
     sigaction = ctypes.CDLL(None, use_errno=True).sigaction
     ours, before = Action(handler=handler, flags=FLAGS), Action()
     if sigaction(number, ctypes.byref(ours), ctypes.byref(before)):
@@ -30,8 +31,9 @@ def handling(number: int, handler: int) -> Generator[None]:
     try:
         yield
     finally:
-        signal.signal(number, signal.SIG_IGN)  # one may be on its way
-        sigaction(number, ctypes.byref(before), None)
+        signal.signal(number, lambda _number, _frame: None)  # one may be on its way
+        if not late:
+            sigaction(number, ctypes.byref(before), None)
 
 
 @contextmanager
