@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dpl.diagnostics import Diagnostic, Edit
 from dpl.node import replace
 from dpl.source import Span
+from dpl.syntax.errors import expected
 from dpl.syntax.errors.brackets import begins_declaration
 from dpl.syntax.errors.place import Place
 from dpl.syntax.foreign import COMPOSED, EACH_SECOND, LAMBDA, STARTS, TYPE_WORDS, WORDS, table
@@ -347,10 +348,15 @@ def _do_block(place: Place) -> Diagnostic | None:
 
 
 def _nameless_record(place: Place) -> Diagnostic | None:
-    """Fields that stand in a constructor: `type t = A of { x : float }`."""
-    if place.token.kind == "LBRACE" and place.before.kind == "OF":
+    """Fields where a type is wanted, as in a constructor or for a parameter: `type t = A of { x : float }`."""
+    if place.token.kind != "LBRACE":
+        return None
+    if place.before.kind == "OF":
         help_ = "type t = A of point  and point = { x : float; y : float }"
         return place.error("E0106", "the record that a constructor holds has a name", help_)
+    if expected.in_words(place.parser.acceptable(), place.parser.tables.words) == "a type":
+        declared = "type point = { x : float; y : float }"
+        return place.error("E0106", "a record's type has a name", f"declared before it is used:  {declared}")
     return None
 
 
