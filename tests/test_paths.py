@@ -45,6 +45,16 @@ def test_words_of_the_glossary_name_code() -> None:
     assert not [word for word in words if word != "Par" and not any(file.endswith("/" + word) for file in files)]
 
 
+def test_maps_name_every_folder() -> None:
+    """ARCHITECTURE.md has the folders of the language and of the compiler, tests/README.md those of the tests."""
+    house, tests = ((ROOT / name).read_text(encoding="utf-8") for name in ("ARCHITECTURE.md", "tests/README.md"))
+    parts = [path for part in ("lang/dpl", "compiler/dplc", "compiler/dplc/passes") for path in (ROOT / part).iterdir()]
+    folders = {path.name for path in parts if path.is_dir()} - {"__pycache__", "shipped", "passes"}
+    assert [name for name in folders if f"{name}/`" not in house] == []
+    kinds = [path.name for path in (ROOT / "tests").iterdir() if path.is_dir() or path.name.startswith("test_")]
+    assert [name for name in kinds if f"`{name}" not in tests and name != "__pycache__"] == []
+
+
 def strings(file: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
