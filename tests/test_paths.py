@@ -12,6 +12,7 @@ from dpl.types.library import library
 NAMED = re.compile(r"`((?:[\w.-]+/)+[\w.*-]+\.(?:py|dp|rt|md|lark|toml|c|json)|(?:[\w.-]+/)+)`")
 FOLDERS = ("lang", "compiler", "grammar", "stdlib", "tests", "editors", "benchmarks", "examples", "docs")
 FUNCTION = re.compile(r"(?:  |`)([A-Z]\w*)\.([a-z]\w*)")  # as helps and pages write it
+MADE = re.compile(r"/node_modules/|/docs/(_build/|library/|errors\.md$)")  # when the book or an editor is built
 OF_OTHERS = {"Optim.optimize"}  # a name of another system's module
 PLACEHOLDER = re.compile(r"\b(NAME|STAGE|KIND|CODE|my_pass)\b")
 
@@ -26,13 +27,32 @@ def test_named_files_exist() -> None:
     }
     missing = []
     for text in texts:
-        if "node_modules" in text.parts:
+        if MADE.search(str(text)):
             continue
         for name in NAMED.findall(text.read_text(encoding="utf-8")):
             pattern = re.compile("/" + re.escape(name).replace(r"\*", "[^/]*") + ("" if name.endswith("/") else "$"))
             if not PLACEHOLDER.search(name) and not any(pattern.search(file) for file in files):
                 missing.append(f"{text.relative_to(ROOT)}: {name}")
     assert not missing, "\n".join(missing)
+
+
+def test_words_of_the_glossary_name_code() -> None:
+    """A word in code letters is a file or a folder, of which its row says what the field calls it."""
+    glossary = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Folders")[0]
+    words = re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^\|([^|]*)\|", glossary, re.MULTILINE)))
+    files = {f"/{path.parent.name}/{path.stem}" for part in ("compiler", "lang") for path in (ROOT / part).rglob("*")}
+    assert len(words) > 70
+    assert not [word for word in words if word != "Par" and not any(file.endswith("/" + word) for file in files)]
+
+
+def test_maps_name_every_folder() -> None:
+    """ARCHITECTURE.md has the folders of the language and of the compiler, tests/README.md those of the tests."""
+    house, tests = ((ROOT / name).read_text(encoding="utf-8") for name in ("ARCHITECTURE.md", "tests/README.md"))
+    parts = [path for part in ("lang/dpl", "compiler/dplc", "compiler/dplc/passes") for path in (ROOT / part).iterdir()]
+    folders = {path.name for path in parts if path.is_dir()} - {"__pycache__", "shipped", "passes"}
+    assert [name for name in folders if f"{name}/`" not in house] == []
+    kinds = [path.name for path in (ROOT / "tests").iterdir() if path.is_dir() or path.name.startswith("test_")]
+    assert [name for name in kinds if f"`{name}" not in tests and name != "__pycache__"] == []
 
 
 def strings(file: Path) -> Iterator[str]:
@@ -46,7 +66,7 @@ def test_named_functions_exist() -> None:
     texts = [(file, text) for folder in ("lang", "compiler") for file in (ROOT / folder).rglob("*.py")
              for text in strings(file)]  # fmt: skip
     pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "lang" / "dpl" / "codes").rglob("*.md"), ROOT / "README.md"]
-    texts += [(page, page.read_text(encoding="utf-8")) for page in pages if "node_modules" not in page.parts]
+    texts += [(page, page.read_text(encoding="utf-8")) for page in pages if not MADE.search(str(page))]
     missing = [f"{file.relative_to(ROOT)}: {module}.{name}" for file, text in texts
                for module, name in FUNCTION.findall(text)
                if module in modules and name not in modules[module].values and name not in modules[module].types

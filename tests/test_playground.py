@@ -11,6 +11,7 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+import dpl
 import pytest
 from conftest import ROOT
 from dpl.syntax.pages import blocks
@@ -60,6 +61,21 @@ def test_the_tour_has_ten_steps_with_programs(builder) -> None:
     assert len(steps) == 10 and all(s["title"] and s["text"].startswith("<p>") and s["program"] for s in steps)
     shown = builder.page("a", "play", "", "", builder.INDEX.replace("EXAMPLES", builder.embedded(builder.examples())))
     assert "{title}" not in shown and "</script>" in shown and shown.count("<script") == 1
+
+
+def test_the_sweep_is_stepped_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the page asks of the debugger: to the reverse sweep, and through it in both directions."""
+    monkeypatch.setattr(dpl, "HOST", dpl.HOST)
+    spec = spec_from_file_location("driver", PLAYGROUND / "driver.py")
+    assert spec and spec.loader
+    driver = module_from_spec(spec)
+    spec.loader.exec_module(driver)
+    monkeypatch.undo()  # the driver asks for a browser; here an operating system is the host
+    assert json.loads(driver.debug("let f x =\n  let y = x * x in\n  y * y\ndo print (grad f 3.0)", print)) == []
+    sweep, step, later, back = [json.loads(driver.move(how)) for how in ("sweep", "step", "step", "back step")]
+    assert [seen["line"] for seen in (sweep, step, later, back)] == [3, 2, 2, 2]
+    assert all(seen["reverse"] for seen in (sweep, step, later)) and back == step
+    assert [f"d {v['name']} = {v['derivative']}" for v in later["variables"]] == ["d y = 18.0", "d x = 108.0"]
 
 
 @pytest.mark.slow

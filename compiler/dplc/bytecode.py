@@ -170,6 +170,7 @@ def appending(path: str) -> BufferedWriter:
 
 
 def stamp(source: str) -> Stamp | None:
+    """The time and the length of a file, by which it is known to be the same; None if it cannot be had."""
     try:
         status = os.stat(source)
     except OSError:

@@ -189,7 +189,7 @@ def described(variable: Variable, frame: Frame | None) -> dict[str, str]:
     if frame is None:
         return {"name": variable.name, "value": value, "derivative": derivative}
     try:
-        derivative = debugger.describer.brief(*debugger.derivative(variable.name, frame))
+        derivative = debugger.describer.brief(*debugger.derivative(variable.name, "", frame))
         derivative = "" if derivative == "<fun>" else derivative
     except (DplError, Refused):
         derivative = ""

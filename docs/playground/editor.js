@@ -60,6 +60,6 @@ export class Editor {
     event.preventDefault();
     const { selectionStart: at } = this.area;
     const line = this.text.slice(this.text.lastIndexOf("\n", at - 1) + 1, at);
-    document.execCommand("insertText", false, "\n" + line.match(/^ */)[0] + (/(=|->|then|else|do|in|with)\s*$/.test(line) ? "  " : ""));
+    document.execCommand("insertText", false, "\n" + line.match(/^ */)[0] + (/(=|->|then|else|do|with)\s*$/.test(line) ? "  " : ""));
   }
 }

@@ -31,6 +31,8 @@ def run(program: f.Program) -> str:
 
 @record
 class Machine:
+    """Evaluates functions of a flat program, whose state is a world of its own: its references, and what it prints."""
+
     program: f.Program
     outside: Outside = field(default_factory=Outside)
     steps: int = 0  # bindings evaluated, to measure costs

@@ -50,6 +50,7 @@ class Format:
 
 
 def read(text: str) -> Format:
+    """The format that a text says.  Raises Unreadable if it says none."""
     found = _PARTS.match(text)
     assert found is not None
     _, align, sign, prefix, _, width, grouping, point, digits = found.groups("")

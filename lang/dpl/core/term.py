@@ -309,6 +309,8 @@ class Do:
 
 @node
 class Expect:
+    """A test, `expect "name" = body`: its body is a boolean, or a unit."""
+
     name: str
     span: Span
     body: Term

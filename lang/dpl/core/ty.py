@@ -208,6 +208,7 @@ def as_terms(size: Size) -> Terms:
 
 
 def from_terms(terms: Terms) -> Size:
+    """The size of a sum of terms; the term without names is its constant, and terms with coefficient 0 go."""
     rest = tuple(sorted((k, v) for k, v in terms.items() if k and v))
     return Size(terms.get((), 0), rest)
 

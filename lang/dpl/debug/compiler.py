@@ -41,6 +41,8 @@ class Instruments:
 
 
 class DebugCompiler(TermCompiler):
+    """Makes code that tells the debugger where it is, and what operations and terms give, as `instruments` ask."""
+
     instruments: Instruments  # set before the first compilation
 
     def __init__(self, *parts: Any) -> None:

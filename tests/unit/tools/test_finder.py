@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from dpl.syntax.foreign import table
 from dpl.types.library import library
 from dpl.types.messages.pretty import show_scheme
 from dplc.tools.doc import finder
-from dplc.tools.search import known_in, search
+from dplc.tools.search import elsewhere_said, known_in, search
 
 QUERIES = (
     "float list -> int",
@@ -35,6 +36,9 @@ SCRIPT += "console.log(JSON.stringify(queries.map((q) => found(q).map((e) => e.n
 MISTYPED = {"linspce": "Array.linspace", "cumusm": "cumsum", "softmx": "softmax", "Linalg.invrese": "Linalg.inverse"}
 
 
+ELSEWHERE = ("concatenate", "np.einsum", "clip_grad_norm_", "moving average", "stopGradient", "no such name")
+
+
 @pytest.mark.skipif(not shutil.which("node"), reason="node is missing")
 def test_the_search_in_a_page_finds_what_the_command_finds(tmp_path: Path) -> None:
     known = list(known_in(library().modules))
@@ -56,3 +60,17 @@ def test_the_search_in_a_page_finds_what_the_command_finds(tmp_path: Path) -> No
         assert found[0] == best, query
     for (query, best), found in zip(WORDS.items(), answers[len(QUERIES) :], strict=False):
         assert found[0] == best == search(query, known)[0].name
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is missing")
+def test_the_search_in_a_page_says_how_other_names_are_written_here(tmp_path: Path) -> None:
+    asks = "const [elsewhere, queries] = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
+    asks += "console.log(JSON.stringify(queries.map((q) => answer([], elsewhere, q).heading)));"
+    script = tmp_path / "said.js"
+    script.write_text(finder.NEAR.read_text("utf-8") + finder.SCRIPT.read_text("utf-8") + asks, "utf-8")
+    queries = [*ELSEWHERE, *table()["said"], *table()["like"]]
+    asked = json.dumps([finder.elsewhere(), queries])
+    run = subprocess.run(["node", script], input=asked, capture_output=True, text=True, check=True)
+    told = json.loads(run.stdout)
+    assert told == [elsewhere_said(query) or "nothing found" for query in queries]
+    assert told[0] == "here it is written  xs ++ ys" and told[len(ELSEWHERE) - 1] == "nothing found"

@@ -77,7 +77,7 @@ def test_pages_of_a_program(dpl, tmp_path: Path) -> None:
     run = dpl("doc", tmp_path / "main.dp", "-o", tmp_path / "out")
     assert run.returncode == 0 and run.stdout == f"{tmp_path}/out/index.html\n", run.stderr
     index = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    entries = json.loads(re.search(r"^begin\((\[.*\])\);$", index, re.MULTILINE)[1])  # type: ignore[index]
+    entries = json.loads(re.search(r"^begin\((\[.*\]), \{.*\}\);$", index, re.MULTILINE)[1])  # type: ignore[index]
     assert {"name": "Helper.next", "type": "'a -> 'a with 'a : num", "doc": "One more than `x`.",
             "page": "Helper.html#next", "also": []} in entries  # fmt: skip
     main, helper = words(tmp_path / "out" / "main.html"), words(tmp_path / "out" / "Helper.html")

@@ -147,7 +147,8 @@ def functions(code: bytes, section: str) -> list[tuple[int, int, str]]:
 
 @lru_cache(maxsize=4)
 def read(code: bytes) -> Object:
-    """A process that links several programs reads the runtime library once."""
+    """The sections, symbols and relocations of an ELF object.  The last ones are kept, as a process that links several
+    programs reads the runtime library each time."""
     if code[:6] != b"\x7fELF\x02\x01":
         raise Bug("machine code that is no 64-bit little-endian ELF object")
     _, machine, table, size, count, names = HEADER.unpack_from(code)

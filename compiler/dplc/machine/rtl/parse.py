@@ -177,6 +177,7 @@ def attributes(fn: ast.FunctionDef) -> str:
 
 
 def results(fn: ast.FunctionDef) -> tuple[str, ...]:
+    """The names of the types of what a function gives back: none, one, or those of a tuple."""
     match fn.returns:
         case None:
             return ()

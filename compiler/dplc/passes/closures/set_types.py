@@ -87,6 +87,7 @@ def arrow(arg: t.Ty, functions: Set | Ground | Slot, result: t.Ty) -> t.Fn:
 
 
 def root(functions: Any) -> Set:
+    """The set that a set has become by unification: the end of its links."""
     while functions.link is not None:
         functions = functions.link
     return functions

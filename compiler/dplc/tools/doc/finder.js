@@ -1,4 +1,4 @@
-// The field on a page that finds what modules offer, by name, by word, or by type.
+// The field on a page that finds what modules offer, by name, by word, by what other systems call it, or by type.
 //     list -> int      float[n] -> float      what fits with the fewest choices comes first
 // Types are compared as `dpl doc --search` does it (tools/search.py): is the type that is asked for an instance?
 
@@ -166,21 +166,43 @@ function near(entries, query) {
   }).filter(([wrong]) => wrong <= most).sort(([a], [b]) => a - b).slice(0, 8).map(([, entry]) => entry);
 }
 
-function begin(entries) {
+// How something is written here that has this name elsewhere, such as `np.concatenate` or `moving average`; "" if no
+// other system is known to have it.
+function said(elsewhere, query) {
+  const bare = (name) => name.toLowerCase().replace(/[_']/g, "");
+  const stem = (name) => (name.length > 3 && /[^s]s$/.test(name) ? name.slice(0, -1) : name);
+  const whole = query.trim().replace(/[\s-]+/g, "_");
+  return [whole, stem(whole), whole.split(".").pop()].map((name) => elsewhere[name] ?? elsewhere[bare(name)]).find(Boolean) ?? "";
+}
+
+// What the page shows for a query.  A name of other systems comes with how it is written here, and without what has its
+// letters somewhere in a text.
+function answer(entries, elsewhere, query) {
+  const written = said(elsewhere, query), exact = find(entries, query);
+  const start = query.split(".").pop().toLowerCase();
+  const meant = ({ name, also }) => also?.includes(query) || name.split(".").pop().toLowerCase().startsWith(start);
+  if (written) return { heading: written, found: exact.filter(meant) };
+  if (exact.length) return { heading: "", found: exact };
+  const found = near(entries, query);
+  return { heading: found.length ? "nothing found with these words; did you mean:" : "nothing found", found };
+}
+
+function begin(entries, elsewhere) {
   const field = document.getElementById("finder"), list = document.getElementById("found");
   const show = () => {
-    const query = field.value.trim(), exact = query ? find(entries, query) : [];
-    const found = exact.length ? exact : query ? near(entries, query) : [];
-    list.replaceChildren(...found.map((entry) => {
+    const query = field.value.trim();
+    const { heading, found } = query ? answer(entries, elsewhere, query) : { heading: "", found: [] };
+    const rows = found.map((entry) => {
       const row = document.createElement("li"), link = document.createElement("a");
       const code = document.createElement("code"), doc = document.createElement("span");
       link.href = entry.page; link.textContent = entry.name;
       code.textContent = entry.type; doc.textContent = entry.doc;
       row.append(link, " ", code, document.createElement("br"), doc);
       return row;
-    }));
-    if (query && !found.length) list.textContent = "nothing found";
-    if (found.length && !exact.length) list.prepend("nothing found with these words; did you mean:");
+    });
+    const first = document.createElement("li");
+    first.textContent = heading;
+    list.replaceChildren(...(heading ? [first] : []), ...rows);
   };
   field.addEventListener("input", show);
   const asked = new URLSearchParams(location.search).get("find");

@@ -1,5 +1,5 @@
-"""A field on a page that finds what modules offer, by name, by word, or by type: `finder.js` beside it.
-What is mistyped finds names that are near (`near.js`)."""
+"""A field on a page that finds what modules offer, by name, by word, by what other systems call it, or by type:
+`finder.js` beside it.  What is mistyped finds names that are near (`near.js`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpl.syntax.foreign import table
+from dpl.types.state.unbound import bare
 
 from dplc.tools.doc.contents import Page
-from dplc.tools.search import meant
+from dplc.tools.search import elsewhere_said, meant
 
 SCRIPT = Path(__file__).with_suffix(".js")
 NEAR = SCRIPT.with_name("near.js")  # the book's own search has it, too
@@ -32,13 +33,19 @@ def finder(pages: Sequence[Page]) -> str:
         for section in page.sections
         for entry in section.entries
     ]
-    known = json.dumps(entries, ensure_ascii=False).replace("</", "<\\/")
+    known, said = (json.dumps(part, ensure_ascii=False).replace("</", "<\\/") for part in (entries, elsewhere()))
     script = NEAR.read_text(encoding="utf-8") + SCRIPT.read_text(encoding="utf-8")
     label = "a name, a word, or a type such as  &#39;a list -> int"
     return (
         f'<input id="finder" type="search" autocomplete="off" aria-label="find" placeholder="{label}">'
-        f'<ul id="found" aria-live="polite"></ul><script>{{\n{script}\nbegin({known});\n}}</script>'
+        f'<ul id="found" aria-live="polite"></ul><script>{{\n{script}\nbegin({known}, {said});\n}}</script>'
     )
+
+
+def elsewhere() -> dict[str, str]:
+    """How things are written here that have a name elsewhere only, by that name, in part without its spelling."""
+    like = {bare(name): elsewhere_said(name) for name in table()["like"]}
+    return like | {name: elsewhere_said(name) for name in table()["said"]}
 
 
 def foreign() -> dict[str, list[str]]:

@@ -220,6 +220,7 @@ def newlines(node: tree.Node, start: int, end: int) -> int:
 
 
 def has_blank_line(node: tree.Node, start: int, end: int) -> bool:
+    """True if there is an empty line in a range of the node's source."""
     return start < end and bool(_BLANK_LINE.search(node.span.source.text, start, end))
 
 

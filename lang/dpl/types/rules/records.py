@@ -82,6 +82,8 @@ def in_order(cx: Context, data: term.Data, t: Type, types: dict, values: dict, s
 
 
 def make_record(cx: Context, data: term.Data, t: Type, types: dict, values: dict, span: Span) -> term.Term:
+    """The record of type `t` with these `values` by field; `types` are those that the fields have in `t`.  Sizes
+    that several fields share, and that only the run knows, are compared then."""
     given = tuple([values[f] for f in data.fields])
     content = given[0]
     if len(given) > 1:

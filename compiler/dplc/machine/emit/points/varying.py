@@ -83,19 +83,12 @@ class Varying:
         return not self.accs.isdisjoint(rhs_mentions(rhs))
 
 
-
-
-
-
-
-
-
 def how_in(how: dict[str, int], rhs: f.Rhs) -> int:
+    """How the result of a right-hand side varies: in each way in which one of the variables that it mentions does."""
     found = UNIFORM
     for name in rhs_mentions(rhs):
         found |= how.get(name, UNIFORM)
     return found
-
 
 
 def varying(par: f.Par, masks: bool) -> Varying | None:

@@ -66,6 +66,7 @@ def cast(source: str, target: str, operand: str, fresh: Callable[[], str], wide:
 
 
 def widen(value: str, ty: str, out: Lines) -> str:
+    """A float of type `ty` as an `f64`."""
     return value if ty == "f64" else out.op(f"fpext {SCALARS[ty]} {value} to double")
 
 
