@@ -127,11 +127,13 @@ class Position:
         self.sweep: Sweep | None = None
         self.k: tuple = k
         self.node: Node | None = None  # to which a sweep has come
+        self.is_swept = False  # whether the sweep has come to the inputs: nothing more flows
         self.top: Frame | None = None
         if step is run.machine.sweep_step and not run.ended:
             self.sweep, self.k = k[1:]
             assert self.sweep
             self.node = reached(self.sweep, x)
+            self.is_swept = self.node is not self.sweep.nodes[x]
             if found := frame_of_node(run, self.node, self.sweep):
                 self.top = self.with_later(found)
         elif step in told.points:
