@@ -178,12 +178,13 @@ class Position:
 
     def item(self, inside: list[Frame]) -> list[Frame]:
         """The frame of the item of the program, if the outermost call is the last thing that it does."""
-        item = self.run.program.items[self.run.item]
-        end = item.body
+        if not inside or self.run.ended:
+            return []
+        end = self.run.program.items[self.run.item].body
         while isinstance(end, (c.Let, c.LetRec)):
             end = end.body
         place = self.run.places.of.get(id(end))
-        if not inside or self.run.ended or place is None or inside[-1].function is place.point.function:
+        if place is None or inside[-1].function is place.point.function:
             return []
         return [Frame(replace(place, names=None), (self.run.interpreter.types,), root())]
 
