@@ -62,14 +62,21 @@ def repeated(t: Term) -> tuple[str, int | None, Term] | None:
     match t:
         case term.Build(index=index, count=count, body=body) | term.For(index=index, count=count, body=body):
             return index, number(count), body
-    match application(t):
-        case name, [term.Lam(param=index, body=body), _] if name in MAPS:
+        case _:
+            return of_library(*application(t))
+
+
+def of_library(name: str, args: list[Term]) -> tuple[str, int | None, Term] | None:
+    """The same of a function that is called for each index or element."""
+    match args:
+        case [term.Lam(param=index, body=body), _] if name in MAPS:
             return index, None, body
-        case name, [count, term.Lam(param=index, body=body)] if name in COUNTED:
+        case [count, term.Lam(param=index, body=body)] if name in COUNTED:
             return index, number(count), body
-        case name, [term.Lam(param=index, body=term.Lam() as body), _] if name in NUMBERED:
+        case [term.Lam(param=index, body=term.Lam() as body), _] if name in NUMBERED:
             return index, None, body
-    return None
+        case _:
+            return None
 
 
 def number(count: Term) -> int | None:
