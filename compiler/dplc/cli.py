@@ -46,6 +46,10 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done
     except KeyboardInterrupt:  # so early that no output is pending
         return interrupted()
+    except RuntimeError as failure:  # so Python 3.11 wraps what comes while it makes a class
+        if isinstance(failure.__cause__, KeyboardInterrupt):
+            return interrupted()
+        raise
     codes.append(code)
     sys.exit(code)
 

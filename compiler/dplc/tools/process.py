@@ -63,6 +63,8 @@ def answered(work: Callable[[], int]) -> int:
     except OutputFailed as failure:
         return output_failed(failure)
     except Exception as failure:
+        if isinstance(failure.__cause__, KeyboardInterrupt):  # came while Python 3.11 made a class, which wraps it
+            raise KeyboardInterrupt from None
         flush()
         return told(failure)
 

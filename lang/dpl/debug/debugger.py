@@ -47,6 +47,7 @@ from dpl.source import NOWHERE, Source
 from dpl.syntax.load import MAIN, Module
 
 NEAR = 10_000  # steps
+SWEPT = "the reverse sweep has come to the inputs: their derivatives are complete"
 MOVES = ("step", "next", "out", "continue", "until")
 
 
@@ -224,7 +225,7 @@ class Debugger(Listener):
 
         def back_there() -> Stop | None:
             is_there = depths.now(self.called_from(self.position())) <= 0
-            return self.met(False) or (Stop("step") if is_there else None)
+            return self.met(False) or (self.stepped() if is_there else None)
 
         def passes(first: Moment, then: Moment) -> bool:
             return self.armed.isdisjoint(between(first, then)) and depths.stays_deeper(first, then)
@@ -259,9 +260,12 @@ class Debugger(Listener):
         wanted = self.test(move, line)
 
         def check() -> Stop | None:
-            return self.met(not back) or (Stop("step") if wanted() else None)
+            return self.met(not back) or (self.stepped() if wanted() else None)
 
         return self.run.stops, check
+
+    def stepped(self) -> Stop:
+        return Stop("step", SWEPT if self.position().is_swept else "")
 
     def test(self, move: str, line: int | None) -> Callable[[], bool]:
         """Whether to stop at a point."""

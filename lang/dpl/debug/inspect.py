@@ -127,12 +127,15 @@ class Position:
         self.sweep: Sweep | None = None
         self.k: tuple = k
         self.node: Node | None = None  # to which a sweep has come
+        self.is_swept = False  # whether the sweep has come to the inputs: nothing more flows
         self.top: Frame | None = None
         if step is run.machine.sweep_step and not run.ended:
             self.sweep, self.k = k[1:]
             assert self.sweep
             self.node = reached(self.sweep, x)
-            self.top = frame_of_node(run, self.node, self.sweep)
+            self.is_swept = self.node is not self.sweep.nodes[x]
+            if found := frame_of_node(run, self.node, self.sweep):
+                self.top = self.with_later(found)
         elif step in told.points:
             place, scope = told.points[step]
             self.top = Frame(place, x, scope, k=k)
@@ -165,20 +168,23 @@ class Position:
         for frame in (*differentiated, *waiting(self.run, self.k)):
             if not found or not is_own(found[-1], frame):
                 found.append(frame)
-        found += self.item(found)
-        if self.sweep:
-            later = partial(extended, self.run, self.sweep, self.run.state[1])
-            return [replace(frame, later=later) if frame.sweep is self.sweep else frame for frame in found]
-        return found
+        return [self.with_later(frame) for frame in found + self.item(found)]
+
+    def with_later(self, frame: Frame) -> Frame:
+        """A frame of the running sweep also knows the variables that its function has bound later."""
+        if self.sweep is None or frame.sweep is not self.sweep:
+            return frame
+        return replace(frame, later=partial(extended, self.run, self.sweep, self.run.state[1]))
 
     def item(self, inside: list[Frame]) -> list[Frame]:
         """The frame of the item of the program, if the outermost call is the last thing that it does."""
-        item = self.run.program.items[self.run.item]
-        end = item.body
+        if not inside or self.run.ended:
+            return []
+        end = self.run.program.items[self.run.item].body
         while isinstance(end, (c.Let, c.LetRec)):
             end = end.body
         place = self.run.places.of.get(id(end))
-        if not inside or self.run.ended or place is None or inside[-1].function is place.point.function:
+        if place is None or inside[-1].function is place.point.function:
             return []
         return [Frame(replace(place, names=None), (self.run.interpreter.types,), root())]
 
@@ -393,10 +399,10 @@ def begins(env: tuple, start: tuple) -> bool:
 
 def activation(run: Run, frame: Frame, k: tuple) -> tuple:
     """The chain with which the function of a frame was called: `k` without the frames of the function itself."""
-    waits, here = run.instruments.waits, frame.place.point
+    waits, here = run.instruments.waits, frame.place
     while found := waits.get(k[0]):
         place = found[0]
-        own = place.point.function is here.function and place.extent.contains(here.span)
+        own = place.point.function is here.point.function and place.extent.contains(here.span)
         if not (own and begins(frame.env, environment(k[1]))):
             break
         k = k[2]

@@ -41,6 +41,7 @@ PACE = 0.01  # seconds of work between moments
 MOST = 1 << 14  # steps between looks at the clock
 LOOKS = 128  # moments between searches for young cycles, where none are made otherwise
 FINE = 64  # parts of what lies between two moments, for a way back
+SHORT = 8  # steps: shorter parts are not worth a moment
 
 Armed = Collection[Callable] | None  # None: nothing is armed, and nothing can become so
 Check = Callable[[], object]
@@ -422,7 +423,7 @@ class Run:
         """Keep more moments from now to a time: a look at a stop costs many steps, so it begins
         shortly before that time.  Returns Interrupted or None."""
         size = (time - self.time) // FINE
-        while size >= FINE and self.time < time:
+        while size >= SHORT and self.time < time:
             if (found := self.forward(limit=min(self.time + size, time))) is not None:
                 return found
             if self.history.keep(self.moment()):

@@ -1,5 +1,6 @@
 """`dpl dap`, by a client that speaks the protocol."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -180,6 +181,18 @@ def test_clients_that_disconnect_from_native_code(tmp_path: Path) -> None:
     client.launch(program, at="nonfinite")
     client.event("output")
     assert client.close() == 0 and "Traceback" not in client.errors
+
+
+def test_ctrl_c_while_native_code_runs(tmp_path: Path) -> None:
+    """It ended the native run only, and the interpreter went there from the start."""
+    program = tmp_path / "main.dp"
+    program.write_text("let rec spin (x : float) : float = spin (3.7 * x * (1.0 - x))\ndo print (spin 0.5)\n")
+    client = Client()
+    client.launch(program, at="nonfinite")
+    client.event("output")
+    client.process.send_signal(signal.SIGINT)
+    assert client.process.wait(60) == 130
+    assert client.close() == 130 and "Traceback" not in client.errors
 
 
 def test_clients_that_disconnect_while_the_program_is_loaded(client: Client, tmp_path: Path) -> None:

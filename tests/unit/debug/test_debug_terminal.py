@@ -78,3 +78,20 @@ def test_bad_input(dpl, forever: Path, tmp_path: Path) -> None:
     assert dpl("debug", "--script", tmp_path / "none", forever).returncode == 1
     unknown = dpl("debug", forever, stdin="frobnicate\nquit\n")
     assert unknown.returncode == 1 and "no command `frobnicate`" in unknown.stdout
+
+
+def test_a_program_without_items(dpl, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.dp"
+    empty.write_text("-- nothing\n")
+    run = dpl("debug", empty, stdin="continue\nrstep\nwhere\nquit\n")
+    assert run.returncode == 0 and "the program has ended" in run.stdout
+
+
+def test_a_program_does_not_read_the_commands(dpl, tmp_path: Path) -> None:
+    """Also before the first command: changes of a global reference are interpreted on the way to the incident."""
+    reads = tmp_path / "reads.dp"
+    reads.write_text(
+        'let n = ref 0\ndo n := String.length (Data.read_text "/dev/stdin")\ndo print !n\ndo print (1.0 / 0.0)\n'
+    )
+    run = dpl("debug", "--at", "nonfinite", reads, stdin="continue\nquit\n")
+    assert run.returncode == 0 and run.stdout.splitlines()[1] == "0" and "(dpl) quit" in run.stdout

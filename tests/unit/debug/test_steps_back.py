@@ -169,6 +169,38 @@ def test_a_step_out_of_a_loop_leaves_its_function() -> None:
     on_large_stack(work)
 
 
+IN_A_LINE = """let halves n =
+  let k = ref n in
+  let c = ref 0 in
+  loop _ = () while !k > 1 do
+    (k := !k / 2;
+     c := !c + 1);
+  !c
+do print (loop s = 0 for i < 200 do s + halves (i + 100))
+"""
+
+
+def test_a_step_out_passes_the_calls_of_a_loop_in_one_line(monkeypatch) -> None:
+    """The whole item is one point; still the frame of its loop is its own."""
+    monkeypatch.setattr(running, "PACE", 10.0)
+    looks, position = [], debugging.Debugger.position
+
+    def looked(self: Debugger):
+        looks.append(self.run.time)
+        return position(self)
+
+    def work() -> None:
+        d = debugger(IN_A_LINE)
+        d.add_breakpoint("main:2", "n = 299")
+        assert d.go("continue").reason == "breakpoint"
+        d.clear_breakpoints()
+        monkeypatch.setattr(debugging.Debugger, "position", looked)
+        d.go("out", back=True)
+        assert [frame.place.point.line for frame in d.frames()] == [8] and len(looks) < 100
+
+    on_large_stack(work)
+
+
 def test_frames_that_two_deep_chains_share_are_not_walked(monkeypatch) -> None:
     walked, lower = [], depths.Depths.lower
     monkeypatch.setattr(depths.Depths, "lower", lambda self: (walked.append(1), lower(self))[1])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from dpl.diagnostics import Bug, DplError
 from dplc.stack import on_large_stack
-from dplc.tools.process import guarded
+from dplc.tools.process import answered, guarded
 
 
 def fail(error: BaseException):
@@ -31,6 +31,14 @@ def test_our_fault_says_so_and_keeps_the_details(capsys: pytest.CaptureFixture[s
     details = Path(said.split()[-1])
     assert "Traceback" in details.read_text(encoding="utf-8")
     details.unlink()
+
+
+def test_ctrl_c_while_python_makes_a_class():
+    """Python 3.11 wraps it in an error of its own."""
+    wrapped = RuntimeError("Error calling __set_name__")
+    wrapped.__cause__ = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        answered(fail(wrapped))
 
 
 def test_a_large_stack_is_large():

@@ -240,7 +240,9 @@ class Server:
             finally:
                 with self.lock:
                     self.native = False
-        except KeyboardInterrupt:  # from `interrupt`
+        except KeyboardInterrupt:
+            if not self.ending:  # it is Ctrl-C, not from `interrupt`
+                raise
             return None
 
     def went_to_incident(self) -> Stop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -58,6 +59,8 @@ def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequen
     """Debug a program.  Returns the exit code: 1 if a command of a script could not be done."""
     if file == STDIN and script is None:
         raise click.UsageError("the program comes from standard input, so commands need --script FILE")
+    alone = script is not None or not sys.stdin.isatty()
+    commands = scripted(script) if script else piped(taken_input()) if alone else None
     debugger = on_large_stack(lambda: loaded(file, args, sys.stdout))
     met = loaded_at(debugger, at) if at is not None else None
     nearer = met if isinstance(met, Debugger) else None
@@ -68,15 +71,13 @@ def debug(file: str, args: Sequence[str], breaks: Sequence[str], watches: Sequen
         say(FROM_START)
     console = Console(nearer or debugger, say)
     stop = lambda thread: pause(console.debugger, thread)  # noqa: E731
-    alone = script is not None or not sys.stdin.isatty()
 
     on_large_stack(lambda: prepared(console, breaks, watches, at), stop)
     if nearer and nearer.stopped.reason == "end":  # it did not happen again
         console = Console(debugger, say)
         on_large_stack(lambda: prepared(console, breaks, watches, at), stop)
-    commands = scripted(script) if script else piped() if alone else typed(console)
     with collecting(False):
-        return converse(console, commands, alone, stop)
+        return converse(console, commands or typed(console), alone, stop)
 
 
 def say(text: str) -> None:
@@ -146,8 +147,17 @@ def scripted(script: str) -> Iterator[str]:
     yield from read(Path(script)).text.splitlines()
 
 
-def piped() -> Iterator[str]:
-    lines = Lines(sys.stdin.fileno())
+def taken_input() -> int:
+    """A pipe of commands: standard input, which is empty from now on, or the program could read them."""
+    file, nowhere = sys.stdin.fileno(), os.open(os.devnull, os.O_RDONLY)
+    commands = os.dup(file)
+    os.dup2(nowhere, file)
+    os.close(nowhere)
+    return commands
+
+
+def piped(file: int) -> Iterator[str]:
+    lines = Lines(file)
     while line := lines.next():
         yield line
 

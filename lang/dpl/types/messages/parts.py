@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import struct
 from collections.abc import Callable, Iterable
 
 from dpl.core import ty
@@ -22,6 +24,7 @@ OF_INT = "of_int {}"  # a float of any type
 DECLARES = frozenset(("let", "and", "do", "export", "expect", "in", "then", "else", "with", "when"))
 FORGOTTEN_DO = "a declaration that runs something begins with  do"
 LITERAL = regex(r"(\d[\d_]*\.?\d*(?:[eE][-+]?\d+)?)[iuf]\d+")  # a number with a suffix
+LARGEST = {"f16": "65504.0", "f32": "3.4028235e+38", "f64": "1.7976931348623157e+308"}
 INNERMOST = regex(r'"[^"]*"|[(\[{][^][(){}"]*[])}]')  # a string, or brackets without brackets inside
 
 
@@ -145,8 +148,19 @@ def of_number(wanted: ty.Con, text: str) -> str:
     """A help for a number of another type than the `wanted` one, written as `text`."""
     name = {"i64": "int", "f64": "float"}.get(wanted.name, wanted.name)
     if wanted in FLOATS and (number := LITERAL.fullmatch(text)):
+        if overflows(float(number[1].replace("_", "")), wanted.name):
+            return f"the largest {name} is {LARGEST[wanted.name]}"
         return f"the same number as {name}:  {number[1]}{name.removeprefix('float')}"
     return f"there are no implicit conversions; write  {name} (...)"
+
+
+def overflows(value: float, name: str) -> bool:
+    """Whether this type of floats has only an infinity for a number."""
+    try:
+        struct.pack({"f16": "<e", "f32": "<f", "f64": "<d"}[name], float(value))
+    except OverflowError:
+        return True
+    return math.isinf(value)
 
 
 def of_parts(a, e) -> tuple[str, ...]:

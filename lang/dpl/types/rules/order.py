@@ -50,11 +50,16 @@ def by_ranks(
 
 
 def the_other_way_round(name: str, texts: list[str], i: int, j: int, takes: Takes) -> str:
+    """A help that exchanges two arguments; if those between them fit in their old order after it, only one is moved."""
     order = [*range(len(texts))]
     order[i], order[j] = j, i
     if not takes(order):
         return ""
-    return f"the other way round:  {name} {' '.join(texts[k] for k in order)}"
+    moved = [*range(len(texts))]
+    moved.insert(min(i, j), moved.pop(max(i, j)))
+    keeps = moved != order and takes(moved)
+    how, best = ("in this order", moved) if keeps else ("the other way round", order)
+    return f"{how}:  {name} {' '.join(texts[k] for k in best)}"
 
 
 def rank(t: Type | None) -> int:

@@ -5,8 +5,6 @@ Remaining unknowns are defaulted: a number becomes an int or a float, any other 
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +14,7 @@ from dpl.core.walk import changed_pattern
 from dpl.diagnostics import Diagnostic, DplError, Warnings
 from dpl.node import replace
 from dpl.source import Span
+from dpl.types.messages.parts import LARGEST, overflows
 from dpl.types.messages.pretty import NAMES
 from dpl.types.rules.matches import judge
 from dpl.types.rules.shaped import inner_sizes
@@ -29,8 +28,6 @@ RANGES = {
     for s in "iu"
     for b in (8, 16, 32, 64)
 }
-
-LARGEST = {"f16": "65504.0", "f32": "3.4028235e+38", "f64": "1.7976931348623157e+308"}
 
 
 class Zonk:
@@ -227,12 +224,3 @@ def unfit(value: Any, t, span: Span, why: str = "") -> Diagnostic | None:
             range_ = f"{name} goes from {low} to {high}"
             return Diagnostic("E0214", f"{value} does not fit into {name}", span, f"{why}; {range_}" if why else range_)
     return None
-
-
-def overflows(value: float, name: str) -> bool:
-    """Whether this type of floats has only an infinity for a number."""
-    try:
-        struct.pack({"f16": "<e", "f32": "<f", "f64": "<d"}[name], float(value))
-    except OverflowError:
-        return True
-    return math.isinf(value)

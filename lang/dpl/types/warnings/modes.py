@@ -27,6 +27,8 @@ FORWARD = ("Prelude.diff", "Ad.diff", "Ad.diff'")
 REVERSE = ("Prelude.grad", "Prelude.value_and_grad", "Ad.grad", "Ad.grad'")
 DIRECTIONAL = ("Ad.gradv", "Ad.gradv'", "Ad.jacobianv", "Ad.jacobianv'")
 MAPS = ("Prelude.map", "Array.map", "List.map")
+COUNTED = ("Prelude.tabulate", "List.init")
+NUMBERED = ("Prelude.mapi", "List.mapi")
 
 
 def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
@@ -59,12 +61,26 @@ def repeated(t: Term) -> tuple[str, int | None, Term] | None:
     """The index of a loop, the number of its steps if that is known, and its body."""
     match t:
         case term.Build(index=index, count=count, body=body) | term.For(index=index, count=count, body=body):
-            steps = count.value if isinstance(count, term.Lit) else None
-            return index, steps if isinstance(steps, int) else None, body
-        case term.App(fn=term.App(fn=term.Var(name=name), arg=term.Lam(param=index, body=body))) if name in MAPS:
+            return index, number(count), body
+        case _:
+            return of_library(*application(t))
+
+
+def of_library(name: str, args: list[Term]) -> tuple[str, int | None, Term] | None:
+    """The same of a function that is called for each index or element."""
+    match args:
+        case [term.Lam(param=index, body=body), _] if name in MAPS:
+            return index, None, body
+        case [count, term.Lam(param=index, body=body)] if name in COUNTED:
+            return index, number(count), body
+        case [term.Lam(param=index, body=term.Lam() as body), _] if name in NUMBERED:
             return index, None, body
         case _:
             return None
+
+
+def number(count: Term) -> int | None:
+    return count.value if isinstance(count, term.Lit) and isinstance(count.value, int) else None
 
 
 def of_group(group: Mapping[str, Term]) -> Iterator[Diagnostic]:
@@ -215,11 +231,11 @@ def uses(t: Term) -> Counter[str]:
 def is_partial(t: Term, index: str, changing: set[str]) -> bool:
     """Whether this is the derivative by one input of a function whose result is one number."""
     match t:
-        case term.App(fn=term.App(fn=term.Var(name=name), arg=term.Lam(param=moved, body=inner) as f)) if (
+        case term.App(fn=term.App(fn=term.Var(name=name), arg=term.Lam(param=moved, body=inner) as f), arg=point) if (
             name in FORWARD
         ):
             used = uses(f)
-            places = sum(is_place(part, moved, index) or is_direction(part, moved, index) for part in within(f))
+            places = sum(is_place(part, moved, index, point) or is_direction(part, moved, index) for part in within(f))
             is_one = is_number(inner.ty) or (isinstance(f.ty, ty.Fn) and inner.ty == f.ty.arg)  # `diff` takes one
             return is_one and changes_by(index, f, changing) and used[index] == used[moved] == places
         case _ if found := directional(t):
@@ -231,11 +247,27 @@ def is_partial(t: Term, index: str, changing: set[str]) -> bool:
             return False
 
 
-def is_place(t: Term, moved: str, index: str) -> bool:
-    """Whether a term sets the element at the index of the loop to the input that is moved: `{ x with [i] = t }`."""
+def is_place(t: Term, moved: str, index: str, point: Term) -> bool:
+    """Whether a term sets the element at the index of the loop to the input that is moved: `{ x with [i] = t }`, or
+    moves it where another index is equal: `if i = j then x[j] + t else x[j]`.  `point` is where the derivative is."""
     match t:
         case term.Prim(op="update", args=(_, term.Var(name=value), *places)):
             return value == moved and any(isinstance(p, term.Var) and p.name == index for p in places)
+        case term.If(cond=term.Prim(op="eq", args=(term.Var(name=a), term.Var(name=b))), then=then, else_=rest):
+            return index in (a, b) and a != b and is_moved(then, moved, rest, point)
+        case _:
+            return False
+
+
+def is_moved(t: Term, moved: str, start: Term, point: Term) -> bool:
+    """Whether a term is the input that is moved, or `start` with it added.  A number that starts elsewhere than at the
+    point makes each derivative one at another point."""
+    match t:
+        case term.Var(name=name):
+            here = point.value if isinstance(point, term.Lit) else None
+            return name == moved and (not isinstance(start, term.Lit) or start.value == here)
+        case term.Prim(op="add", args=(a, term.Var(name=name)) | (term.Var(name=name), a)):
+            return name == moved and a.span.text == start.span.text
         case _:
             return False
 
