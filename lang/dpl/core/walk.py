@@ -3,49 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from dpl.core import term
 from dpl.core.ty import Ty
 from dpl.node import replace
 
 
-def subterms(t) -> tuple:  # noqa: C901 -- one case per form
-    match t:
-        case term.Var(sizes=sizes):
-            return tuple([n for one in sizes for n in one]) if sizes else ()
-        case term.Lam(body=body) | term.Shift(body=body) | term.Reset(body=body):
-            return (body,)
-        case term.App(fn=fn, arg=arg):
-            return fn, arg
-        case term.Let(rhs=rhs, body=body):
-            return rhs, body
-        case term.LetRec(bindings=bindings, body=body):
-            return (*(value for _, value in bindings), body)
-        case term.Tuple(items=items) | term.ArrayLit(items=items):
-            return items
-        case term.Con(arg=arg):
-            return (arg,) if arg is not None else ()
-        case term.Field(record=record):
-            return (record,)
-        case term.Update(record=record, fields=fields):
-            return (record, *(value for _, value in fields))
-        case term.Prim(args=args):
-            return args
-        case term.If(cond=cond, then=then, else_=else_):
-            return cond, then, else_
-        case term.Match(scrutinee=scrutinee, arms=arms):
-            return (scrutinee, *(x for arm in arms for x in (arm.guard, arm.body) if x is not None))
-        case term.For(init=init, count=count, body=body):
-            return init, count, body
-        case term.While(init=init, cond=cond, body=body):
-            return init, cond, body
-        case term.Build(count=count, body=body):
-            return count, body
-        case term.Check(body=body, pairs=pairs):
-            return (body, *(x for a, b, _ in pairs for x in (a, b)))
-        case _:
-            pass
-    return ()
+def subterms(t: term.Term) -> tuple[term.Term, ...]:
+    parts = PARTS.get(type(t))
+    return parts(t) if parts else ()
+
+
+def parts_of_match(t: term.Match) -> tuple[term.Term, ...]:
+    return (t.scrutinee, *(part for arm in t.arms for part in (arm.guard, arm.body) if part is not None))
+
+
+# The parts of a term by its form, in the order in which they stand in the text.  Forms without parts are not here.
+PARTS: dict[type, Callable[[Any], tuple[term.Term, ...]]] = {
+    term.Var: lambda t: tuple([n for one in t.sizes for n in one]) if t.sizes else (),
+    term.Lam: lambda t: (t.body,),
+    term.App: lambda t: (t.fn, t.arg),
+    term.Let: lambda t: (t.rhs, t.body),
+    term.LetRec: lambda t: (*[value for _, value in t.bindings], t.body),
+    term.Tuple: lambda t: t.items,
+    term.Con: lambda t: (t.arg,) if t.arg is not None else (),
+    term.Field: lambda t: (t.record,),
+    term.Update: lambda t: (t.record, *[value for _, value in t.fields]),
+    term.ArrayLit: lambda t: t.items,
+    term.Prim: lambda t: t.args,
+    term.If: lambda t: (t.cond, t.then, t.else_),
+    term.Match: parts_of_match,
+    term.For: lambda t: (t.init, t.count, t.body),
+    term.While: lambda t: (t.init, t.cond, t.body),
+    term.Build: lambda t: (t.count, t.body),
+    term.Shift: lambda t: (t.body,),
+    term.Reset: lambda t: (t.body,),
+    term.Check: lambda t: (t.body, *[part for a, b, _ in t.pairs for part in (a, b)]),
+}
 
 
 Value = Callable[[Ty, term.Value], term.Value]

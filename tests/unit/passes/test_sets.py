@@ -32,12 +32,14 @@ from corelang import (
 )
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.source import NOWHERE
+from dpl.source import NOWHERE, Source
 from dplc.passes import NeedsInterpreter
 from dplc.passes.closures.lambda_sets import solve
+from dplc.passes.closures.set_types import Unifier
 from dplc.passes.closures.show import show_mono, show_sets, show_type
 from dplc.passes.lower.lower import lower
 from dplc.passes.specialise.mono import convert, monomorphise
+from dplc.pipeline import Context, compile_to
 
 IDENTITY = define("main.id", lam("x", A, var("x", A), "id"), A)
 COMPOSE = define(
@@ -143,3 +145,19 @@ def test_functions_in_records_keep_to_their_record():
     assert not apart.datas
     together = lower_program(program(*show(stepped(if_(True, made(SUCC), made(double)))), datas=(OPS,)))
     assert {d.names for d in together.datas.values()} == {("succ", "fun")}
+
+
+def test_elements_without_functions_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of numbers has no sets of functions that those of what its constructors hold could be united with."""
+    pairs: list[tuple[t.Ty, t.Ty]] = []
+    unite = Unifier.types
+    monkeypatch.setattr(Unifier, "types", lambda self, a, b: (pairs.append((a, b)), unite(self, a, b))[1])
+
+    def compared(elements: list[str]) -> int:
+        pairs.clear()
+        text = f"let xs = [{'; '.join(elements)}]\ndo print (List.length xs)"
+        compile_to("lambda_sets", Source("main.dp", text), Context(verify=False))
+        return len(pairs)
+
+    assert compared(["1"] * 12) == compared(["1"] * 6)
+    assert compared(["sin"] * 12) > compared(["sin"] * 6)

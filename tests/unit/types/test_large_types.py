@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from checking import check, rejected
+from dpl.core.walk import within
 from dpl.source import Source
 from dpl.syntax.load import load
 from dpl.types.check import check_all
@@ -40,3 +42,15 @@ def test_an_error_in_it() -> None:
 
 def test_a_derivative_with_it() -> None:
     check(f"let d = grad (fun x0 -> {PAIRS} x0) 1.0")
+
+
+@pytest.mark.parametrize("element", ["{}", "{}.5", "sin {}.5"])
+def test_a_list_has_few_types_for_any_number_of_elements(element: str) -> None:
+    """All that follows looks once at each type, which a list literal wrote down for each of its elements."""
+
+    def types(n: int) -> int:
+        elements = "; ".join(element.format(i) for i in range(n))
+        program = check_all(load(Source("main.dp", f"let xs = [{elements}]"))).program
+        return len({id(term.ty) for item in program.items for term in within(item.body)})
+
+    assert types(40) == types(10) < 10

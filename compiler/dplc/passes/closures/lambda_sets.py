@@ -224,8 +224,8 @@ class Solver:
                 return t.Tup(tuple([self.infer(i) for i in items]))
             case c.Con(_, _, _, tag, arg):
                 ty = self.datas.fresh(e.ty)
-                if arg is not None:
-                    given = self.infer(arg)
+                given = None if arg is None else self.infer(arg)
+                if given is not None and self.datas.has_sets(e.ty):
                     given = t.Tup((given,)) if self.datas.tuple_of_one(expect_type(t.Con, ty)) else given
                     self.unify.types(self.datas.argument(ty, tag), given)
                 return ty

@@ -70,8 +70,11 @@ def list_literal(cx: Context, e: tree.ListLit, expected) -> term.Term:
         cx.solver.unify(t, wanted)
     items = elements(cx, e.items, elem, "list")
     result: term.Term = term.Con(e.span, t, "[]", 0, None)
+    pairs: dict[int, Type] = {}  # one for all elements whose type is one object: what follows looks at each type once
     for item in reversed(items):
-        result = cons_cell(e.span, t, item, result)
+        head = prune(item.ty)
+        pair = pairs.setdefault(id(head), ty.Tup((head, t)))
+        result = cons_cell(e.span, t, term.Tuple(e.span, pair, (item, result)))
     return result
 
 
@@ -91,8 +94,7 @@ def elements(cx: Context, items: tuple, elem: Type, kind: str) -> list[term.Term
     return [cx.check(item, elem, why if i else None) for i, item in enumerate(items)]
 
 
-def cons_cell(span: Span, t: Type, head: term.Term, tail: term.Term) -> term.Term:
-    pair = term.Tuple(span, ty.Tup((head.ty, t)), (head, tail))
+def cons_cell(span: Span, t: Type, pair: term.Tuple) -> term.Term:
     return term.Con(span, t, "::", CONSTRUCTORS["::"].tag, pair)
 
 
@@ -104,7 +106,7 @@ def cons(cx: Context, e: tree.Cons, expected) -> term.Term:
     if isinstance(e.tail, tree.Var) and e.tail.name in TYPES:
         ending = f"a type follows `:`, in parentheses:  ({e.head.span.text} : {e.tail.name})"
     tail = cx.check(e.tail, t, Why("what follows `::`", e.head.span, "the element in front", help=ending))
-    return cons_cell(e.span, t, head, tail)
+    return cons_cell(e.span, t, term.Tuple(e.span, ty.Tup((head.ty, t)), (head, tail)))
 
 
 # ---- operators
