@@ -8,6 +8,12 @@ def numbers(n: int, i: int) -> np.ndarray:
     return bell(1 + i, np.arange(n))
 
 
+def recent(n: int, i: int) -> np.ndarray:
+    xs = numbers(n, i)
+    np.sum(xs)  # which reads them once, before the clock starts
+    return xs
+
+
 def narrow(n: int, i: int) -> np.ndarray:
     return numbers(n, i).astype(np.float32)
 
@@ -32,9 +38,9 @@ run(
         "exp f32": (narrow, np.exp, digest),
         "tanh f32": (narrow, np.tanh, digest),
         "log f32": (positive_narrow, np.log, digest),
-        "sum": (numbers, np.sum, number),
-        "maximum": (numbers, np.max, number),
-        "argmax": (numbers, np.argmax, number),
+        "sum": (recent, np.sum, number),
+        "maximum": (recent, np.max, number),
+        "argmax": (recent, np.argmax, number),
         "cumsum": (numbers, np.cumsum, digest),
         "sort": (numbers, np.sort, digest),
         "argsort": (numbers, lambda xs: np.argsort(xs, kind="stable"), digest),

@@ -135,7 +135,7 @@ STAGES = (
           "dplc.passes.recursion.appended_lists:appended_lists"),
     Stage("doall", FLAT, "loops that write each element of an array at its own place are comprehensions",
           "dplc.passes.arrays.doall:doall", changes=("update",)),
-    Stage("captured_constants", FLAT, "functions know the constants that every call, every closure gives to them",
+    Stage("captured_constants", FLAT, "functions know the constants that calls and closures give to them",
           "dplc.passes.simplify.captured_constants:captured_constants"),
     Stage("value_ranges", FLAT, "comparisons that the ranges of indices decide are constants",
           "dplc.passes.simplify.value_ranges:value_ranges"),

@@ -15,7 +15,7 @@ LONG = (  # many seconds for the compiler
     "overwritten", "scans", "open_helpers", "convolution", "ref_contents", "ref_outer", "rows_added", "rearranging",
     "tree_products", "normalised", "guessed_lengths", "records_in_steps", "lags", "shared_more",
     "recursion_on_few_numbers", "two_trees", "strides", "beyond", "final_elements", "written_products",
-    "parted_sums", "covariance", "odd_rfft",
+    "parted_sums", "covariance", "odd_rfft", "dilated", "trains",
 )  # fmt: skip
 PROGRAMS = [
     pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])

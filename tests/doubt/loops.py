@@ -143,6 +143,24 @@ def eliminated(h: Hole) -> str:
     return f"(let {a[0]} = ({made}) in sum (loop {v[0]} = {a[0]}[{n} - 1] for {k[0]} < {h.count()} + 8 do {step}))"
 
 
+@rule(1, lambda h: h.ty == FLOAT)
+def chosen_products(h: Hole) -> str:
+    """A vector is multiplied by one after the other of several small matrices, which data choose, in sums that are
+    written out: reverse mode adds to rows of the matrix, and sums for the vector."""
+    n, m = h.writer.below(5) + 3, h.writer.below(2) + 2
+    a, v = h.named("a", array(array(FLOAT, n), n)), h.named("v", array(FLOAT, n))
+    i, j, k, ms, at = h.named("i", INT), h.named("j", INT), h.named("k", INT), h.fresh("m"), h.fresh("c")
+    chosen = "[" + ", ".join(str(h.writer.below(m)) for _ in range(3)) + "]"
+    read = h.one(f"{i[0]}, {j[0]}", f"{j[0]}, {i[0]}")
+    term = f"{v[0]}[{i[0]}] * {ms}[{at}[{k[0]} % 3], {read}] * {h.one('1.0', '0.3', h.small(FLOAT, i, j, k))}"
+    total = f"sum [for {i[0]} < {n} -> {h.one(term, term, f'sin ({term})')}]"
+    step = f"[for {j[0]} < {n} -> {h.one(total, total, f'tanh ({total})')}]"
+    made = f"loop {v[0]} = {h(v[1])} for {k[0]} < {h.count()} + 9 do {step}"
+    matrices = f"[for {k[0]} < {m} -> (1.0 + 0.1 * float {k[0]}) * {a[0]}]"
+    inner = f"let {at} = {chosen} in let {ms} = {matrices} in sum ({made})"
+    return f"(let {a[0]} = [for {i[0]} < {n} -> tanh {h(a[1])}[{i[0]}]] in {inner})"
+
+
 @rule(4, no_functions)
 def local_reference(h: Hole) -> str:
     """Made, written, read."""

@@ -235,3 +235,21 @@ def any_read(h: Hole, arrays: tuple[str, ...], around: tuple[str, ...]) -> str:
     guarded = f"(if {i} + {j} < {count} then {x}[{i} + {j}] else {h.one('0.4', f'{x}[0]')})"
     before = f"(if {i} >= {j} then {x}[{i} - {j}] else {h.one('0.4', f'{x}[{j}]')})"
     return h.one(f"{x}[{at()}]", f"{a}[{at()}, {at()}]", f"{a}[{at()}, {at()}]", guarded, before, f"{x}[{i}]")
+
+
+@rule(1, lambda h: h.ty == FLOAT)
+def dilated(h: Hole) -> str:
+    """A layer that is called with several constants: how far apart it reads, or that and more."""
+    n, m = length(h, 5), h.writer.below(3) + 2
+    (count, width), _ = sized(h, n, m)
+    of, d, x, c = (h.fresh(stem) for stem in "gdxc")
+    i, k = h.named("i", INT), h.named("k", INT)
+    at = h.one(f"{i[0]} - {d} * {k[0]}", f"{d} * {i[0]} + {k[0]}", f"{i[0]} + {k[0]} / {d}", f"{i[0]} + {d}")
+    read = f"(if {at} >= 0 && {at} < {count} then {x}[{at}] else {h.one('0.0', '1.0', f'{x}[{i[0]}]')})"
+    terms = [weighted(h, f"{c}[{k[0]}]", read, f"{x}[{i[0]}]", i, k) for _ in range(2)]
+    total = f"sum [for {k[0]} < {width} -> {terms[0]}] * cos (sum [for {k[0]} < {width} -> {terms[1]}])"
+    head = f"let {of} {d} ({c} : float[{width}]) ({x} : float[{count}]) = [for {i[0]} < {count} -> tanh ({total})] in"
+    first, second, third = (h.writer.below(3) + 1 for _ in range(3))
+    w = h(array(FLOAT, m))
+    inner = f"{of} {first} {w} {h(array(FLOAT, n))}"
+    return f"{head} sum ({of} {second} {w} ({inner})) + ({of} {third} {w} ({inner}))[0]"

@@ -25,9 +25,8 @@ from dplc.ad.stores.places import Ravel, parts_of
 from dplc.flat import term as f
 from dplc.flat.build import block_of, integer
 from dplc.flat.walk import blocks, every, names, rebuild, unchanged, with_body, with_branches
-from dplc.passes.arrays.chosen_elements import differentiated
 from dplc.passes.arrays.plain_copies import with_plain_copies
-from dplc.passes.simplify.callers import reachable
+from dplc.passes.simplify.callers import differentiated, reachable
 
 
 def raveled_data(program: f.Program) -> f.Program:

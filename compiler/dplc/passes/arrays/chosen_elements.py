@@ -26,6 +26,7 @@ from dplc.flat.types import elem_of, rank_of
 from dplc.flat.walk import atoms, blocks, every, names, supply_for, with_blocks
 from dplc.passes.arrays.bounds import without_checks
 from dplc.passes.arrays.plain_copies import with_plain_copies
+from dplc.passes.simplify.callers import differentiated
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.purity import HERE
 
@@ -37,18 +38,6 @@ def chosen_elements(program: f.Program) -> f.Program:
     supply, silent = supply_for(program), quiet_functions(program)
     fns = {name: changed(fn, supply, silent) for name, fn in program.fns.items() if name in derived}
     return with_plain_copies(program, fns, derived, supply)
-
-
-def differentiated(program: f.Program) -> set[str]:
-    """The functions that are differentiated, and those that they call."""
-    todo = [bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad)]
-    found = set[str]()
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found.add(name)
-            todo += callees(program.fns[name].body)
-    return found
 
 
 def quiet_functions(program: f.Program) -> set[str]:

@@ -1,4 +1,5 @@
-"""Who calls whom: the functions that have one use, and those that the roots of the program reach."""
+"""Who calls whom: the functions that have one use, those that the roots of the program reach, and those that are
+differentiated."""
 
 from __future__ import annotations
 
@@ -39,3 +40,15 @@ def reachable(program: f.Program, fns: dict[str, f.Fn]) -> set[str]:
                 reached.add(callee)
                 todo.append(callee)
     return reached
+
+
+def differentiated(program: f.Program) -> set[str]:
+    """The functions that are differentiated, and those that they call."""
+    todo = [bind.rhs.fn for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.Ad)]
+    found = set[str]()
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += callees(program.fns[name].body)
+    return found

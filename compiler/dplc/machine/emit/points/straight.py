@@ -6,10 +6,11 @@
       z = mul x y                         the same for 8, for 4, and for 2 points
       yield z, z }                        halves of acc are added until one lane is left
 
-A sum has the order of `dpl/prims/sums.py`; that of few numbers takes them out of their vectors, which pays where these
-are of elementary functions, as in a `softmax` of ten.  None of its numbers goes through memory, as in `sums.py`, where
-a vector waits for the stores of the numbers that it is to read: for sums of one short row after the other that is most
-of the time.  Nor is the rest of a short row done point by point, as LLVM would.
+A sum has the order of `dpl/prims/sums.py`; that of few numbers takes them out of their vectors.  That pays where these
+are of elementary functions, as in a `softmax` of ten, or where the points add to an array besides: reverse mode of the
+product with a small matrix adds to the rows of its gradient, and to sums for the vector's.  No number of a sum goes
+through memory, as in `sums.py`, where a vector waits for the stores of the numbers that it is to read: for sums of one
+short row after the other that is most of the time.  Nor is the rest of a short row done point by point, as LLVM would.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ MOST = 96  # bindings of a point, which is written several times
 FEWER = 24  # bindings, at most, of points whose rest is written in vectors of half the length, a quarter, ...
 SHORT = range(4, 4 * LANES)  # points that only keep numbers, or add to arrays
 LONG = range(FEW, BLOCK + 1)  # points that are summed by lanes
-FEW_CALLS = range(3, FEW)  # points with calls of elementary functions, which are summed in order
+FEW_POINTS = range(3, FEW)  # points with elementary functions, or that add to arrays too, which are summed in order
+QUICK_MASKS = 64  # bytes of a vector; of shorter ones, some processors take ten times as long to store a part
 
 
 def straight(e: BodyEmitter, par: f.Par, count: str) -> Straight | None:
@@ -43,7 +45,8 @@ def straight(e: BodyEmitter, par: f.Par, count: str) -> Straight | None:
     if e.is_cold or not e.unit.has_masks or not count.isdigit() or len(every(par.body)) > MOST:
         return None
     sums, functions = any(out.kind == "fold" for out in par.outs), has_functions(par.body.binds)
-    if sums and not (len(par.space) == 1 and (int(count) in LONG or (functions and int(count) in FEW_CALLS))):
+    few = int(count) in FEW_POINTS and (functions or any(out.kind == "add" for out in par.outs))
+    if sums and not (len(par.space) == 1 and (few or int(count) in LONG)):
         return None
     if not sums and (int(count) not in SHORT or functions):
         return None  # LLVM does well with more of them, and with elementary functions
@@ -107,7 +110,8 @@ class Straight(Lanes):
     def pieces(self, first: int) -> list[Piece]:
         """The points from number `first` on: vectors, and then shorter ones, or one that is masked."""
         found, lanes, count = list[Piece](), self.vector_lanes, int(self.count)
-        masked = has_functions(self.how.binds) or len(every(self.par.body)) > FEWER
+        stores = bool(self.added) and count < FEW and self.e.unit.vector_bytes < QUICK_MASKS
+        masked = has_functions(self.how.binds) or (len(every(self.par.body)) > FEWER and not stores)
         while first < count:
             while lanes > count - first and not masked:
                 lanes //= 2
