@@ -168,7 +168,7 @@ class Run:
             moment.k[1].back_to(moment.x)
         self.machine.meta, self.machine.levels.last = moment.meta, moment.level
         HERE.place, HERE.visit = moment.here
-        self.ended = None
+        self.ended = Ended() if moment.step is _nothing else None  # a program without items ends where it starts
         self.history.drop_after(moment.time)
         is_kept = bool(self.history.moments) and self.history.moments[-1] is moment
         self.seen = set() if is_kept else set(moment.met)

@@ -83,8 +83,8 @@ def test_bad_input(dpl, forever: Path, tmp_path: Path) -> None:
 def test_a_program_without_items(dpl, tmp_path: Path) -> None:
     empty = tmp_path / "empty.dp"
     empty.write_text("-- nothing\n")
-    run = dpl("debug", empty, stdin="continue\nrstep\nwhere\nquit\n")
-    assert run.returncode == 0 and "the program has ended" in run.stdout
+    run = dpl("debug", empty, stdin="continue\nrstep\nwhere\nstep\nquit\n")
+    assert run.returncode == 0 and run.stdout.count("the program has ended") == 3
 
 
 def test_a_program_does_not_read_the_commands(dpl, tmp_path: Path) -> None:

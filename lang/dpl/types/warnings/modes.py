@@ -18,6 +18,7 @@ from dpl.core import term, ty
 from dpl.core.term import Def, Program, Term
 from dpl.core.walk import changed, within
 from dpl.diagnostics import Diagnostic
+from dpl.node import record
 from dpl.source import Source, Span
 from dpl.types.warnings.activity import NONE, variables
 
@@ -228,16 +229,30 @@ def uses(t: Term) -> Counter[str]:
     return Counter(part.name for part in within(t) if isinstance(part, term.Var))
 
 
+@record
+class Moved:
+    """The input that a derivative moves, in a loop.  The parts of one gradient have one point: an input that stands
+    for an element starts at it, and so `follows` from the index; one that is added to it starts at zero."""
+
+    name: str
+    index: str
+    inner: Set[str]  # bound in the function that is differentiated: the indices of elements
+    start: term.Value | None  # if that is written out
+    follows: bool  # whether the start changes from step to step
+
+
 def is_partial(t: Term, index: str, changing: set[str]) -> bool:
     """Whether this is the derivative by one input of a function whose result is one number."""
     match t:
-        case term.App(fn=term.App(fn=term.Var(name=name), arg=term.Lam(param=moved, body=inner) as f), arg=point) if (
+        case term.App(fn=term.App(fn=term.Var(name=name), arg=term.Lam(param=x, body=inner) as f), arg=point) if (
             name in FORWARD
         ):
+            start = point.value if isinstance(point, term.Lit) else None
+            moved = Moved(x, index, set(bound(f)), start, not uses(point).keys().isdisjoint(changing))
             used = uses(f)
-            places = sum(is_place(part, moved, index, point) or is_direction(part, moved, index) for part in within(f))
+            places = sum(is_place(part, moved) or is_direction(part, moved) for part in within(f))
             is_one = is_number(inner.ty) or (isinstance(f.ty, ty.Fn) and inner.ty == f.ty.arg)  # `diff` takes one
-            return is_one and changes_by(index, f, changing) and used[index] == used[moved] == places
+            return is_one and changes_by(index, f, changing) and used[index] == used[x] == places
         case _ if found := directional(t):
             f, point, direction = found
             same = not (uses(f) + uses(point)).keys() & (changing - set(bound(f)) - set(bound(point)))
@@ -247,38 +262,39 @@ def is_partial(t: Term, index: str, changing: set[str]) -> bool:
             return False
 
 
-def is_place(t: Term, moved: str, index: str, point: Term) -> bool:
+def is_place(t: Term, moved: Moved) -> bool:
     """Whether a term sets the element at the index of the loop to the input that is moved: `{ x with [i] = t }`, or
-    moves it where another index is equal: `if i = j then x[j] + t else x[j]`.  `point` is where the derivative is."""
+    moves it where another index is equal: `if i = j then x[j] + t else x[j]`."""
     match t:
         case term.Prim(op="update", args=(_, term.Var(name=value), *places)):
-            return value == moved and any(isinstance(p, term.Var) and p.name == index for p in places)
+            here = any(isinstance(p, term.Var) and p.name == moved.index for p in places)
+            return here and value == moved.name and moved.follows
         case term.If(cond=term.Prim(op="eq", args=(term.Var(name=a), term.Var(name=b))), then=then, else_=rest):
-            return index in (a, b) and a != b and is_moved(then, moved, rest, point)
+            other = b if a == moved.index else a
+            return moved.index in (a, b) and other in moved.inner and is_moved(then, moved, rest)
         case _:
             return False
 
 
-def is_moved(t: Term, moved: str, start: Term, point: Term) -> bool:
-    """Whether a term is the input that is moved, or `start` with it added.  A number that starts elsewhere than at the
-    point makes each derivative one at another point."""
+def is_moved(t: Term, moved: Moved, rest: Term) -> bool:
+    """Whether a term is the input that is moved, or has it added to the `rest`, which the other elements are."""
     match t:
         case term.Var(name=name):
-            here = point.value if isinstance(point, term.Lit) else None
-            return name == moved and (not isinstance(start, term.Lit) or start.value == here)
+            return name == moved.name and (moved.start == rest.value if isinstance(rest, term.Lit) else moved.follows)
         case term.Prim(op="add", args=(a, term.Var(name=name)) | (term.Var(name=name), a)):
-            return name == moved and a.span.text == start.span.text
+            return name == moved.name and moved.start == 0 and a.span.text == rest.span.text
         case _:
             return False
 
 
-def is_direction(t: Term, moved: str, index: str) -> bool:
+def is_direction(t: Term, moved: Moved) -> bool:
     """Whether a term multiplies the input that is moved by an array that belongs to the index: `t * unit i`."""
     match t:
         case term.Prim(op="mul", args=(a, b)):
             number, direction = (a, b) if isinstance(a, term.Var) else (b, a)
-            is_moved = isinstance(number, term.Var) and number.name == moved
-            return is_moved and isinstance(direction.ty, ty.Arr) and uses(direction)[index] == 1
+            is_number = isinstance(number, term.Var) and number.name == moved.name
+            belongs = isinstance(direction.ty, ty.Arr) and uses(direction)[moved.index] == 1
+            return is_number and belongs and moved.start == 0
         case _:
             return False
 
