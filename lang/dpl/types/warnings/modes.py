@@ -266,14 +266,35 @@ def is_place(t: Term, moved: Moved) -> bool:
     """Whether a term sets the element at the index of the loop to the input that is moved: `{ x with [i] = t }`, or
     moves it where another index is equal: `if i = j then x[j] + t else x[j]`."""
     match t:
-        case term.Prim(op="update", args=(_, term.Var(name=value), *places)):
-            here = any(isinstance(p, term.Var) and p.name == moved.index for p in places)
-            return here and value == moved.name and moved.follows
+        case term.Prim(op="update"):
+            return moved.follows and is_set(t, moved)
+        case term.Let(name=name, rhs=array, body=term.Prim(op="update", args=(term.Var(name=base), *_)) as body):
+            return name == base and moved.start is not None and moved.start == filling(array) and is_set(body, moved)
         case term.If(cond=term.Prim(op="eq", args=(term.Var(name=a), term.Var(name=b))), then=then, else_=rest):
             other = b if a == moved.index else a
             return moved.index in (a, b) and other in moved.inner and is_moved(then, moved, rest)
         case _:
             return False
+
+
+def is_set(update: term.Prim, moved: Moved) -> bool:
+    """Whether the element at the index of the loop becomes the input that is moved."""
+    _, value, *places = update.args
+    here = any(isinstance(p, term.Var) and p.name == moved.index for p in places)
+    return here and isinstance(value, term.Var) and value.name == moved.name
+
+
+def filling(t: Term) -> term.Value | None:
+    """The number that all elements of an array are, if it is written out: `ones n`, `zeros n`, `fill n 1.5`."""
+    match t:
+        case term.Prim(op="ones"):
+            return 1.0
+        case term.Prim(op="zeros"):
+            return 0.0
+        case term.Prim(op="fill", args=(_, term.Lit(value=value))):
+            return value
+        case _:
+            return None
 
 
 def is_moved(t: Term, moved: Moved, rest: Term) -> bool:
