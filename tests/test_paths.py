@@ -37,7 +37,7 @@ def test_named_files_exist() -> None:
 
 
 def test_words_of_the_glossary_name_code() -> None:
-    """A word in code letters is a file or a folder, of which its row says what the field calls it."""
+    """The first column of the glossary has names of files and folders of this project; each of them exists."""
     glossary = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## Folders")[0]
     words = re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^\|([^|]*)\|", glossary, re.MULTILINE)))
     files = {f"/{path.parent.name}/{path.stem}" for part in ("compiler", "lang") for path in (ROOT / part).rglob("*")}

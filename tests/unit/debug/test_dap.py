@@ -174,22 +174,24 @@ def test_an_incident_that_does_not_come(client: Client, tmp_path: Path) -> None:
     assert client.event("exited")["body"]["exitCode"] == 0 and "2.0\n" in client.output()
 
 
-def test_clients_that_disconnect_from_native_code(tmp_path: Path) -> None:
+def in_native_code(tmp_path: Path) -> Client:
+    """A client whose program runs natively, without end, to an incident that does not come."""
     program = tmp_path / "main.dp"
     program.write_text("let rec spin (x : float) : float = spin (3.7 * x * (1.0 - x))\ndo print (spin 0.5)\n")
     client = Client()
     client.launch(program, at="nonfinite")
     client.event("output")
+    return client
+
+
+def test_clients_that_disconnect_from_native_code(tmp_path: Path) -> None:
+    client = in_native_code(tmp_path)
     assert client.close() == 0 and "Traceback" not in client.errors
 
 
 def test_ctrl_c_while_native_code_runs(tmp_path: Path) -> None:
     """It ended the native run only, and the interpreter went there from the start."""
-    program = tmp_path / "main.dp"
-    program.write_text("let rec spin (x : float) : float = spin (3.7 * x * (1.0 - x))\ndo print (spin 0.5)\n")
-    client = Client()
-    client.launch(program, at="nonfinite")
-    client.event("output")
+    client = in_native_code(tmp_path)
     client.process.send_signal(signal.SIGINT)
     assert client.process.wait(60) == 130
     assert client.close() == 130 and "Traceback" not in client.errors

@@ -194,6 +194,6 @@ print("alive")
 
 
 def test_a_late_sample_does_not_end_the_program() -> None:
-    """A thread that waited for a processor gets its signal when nobody samples any more."""
+    """The signal of a sample may reach a thread after sampling has ended."""
     run = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (0, "alive\n"), run.stderr

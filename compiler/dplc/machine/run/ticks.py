@@ -22,8 +22,8 @@ class Action(ctypes.Structure):
 
 @contextmanager
 def handling(number: int, handler: int, *, late: bool = False) -> Generator[None]:
-    """While this lasts, a signal is handled by the code at the address `handler`; then as before.  If one may come
-    `late`, to a thread that waited for a processor, it does nothing from then on: it would end the program."""
+    """While this lasts, a signal is handled by the code at the address `handler`; then as before.  With `late`, signals
+    may come after that; they do nothing, as the system's default would end the program."""
     sigaction = ctypes.CDLL(None, use_errno=True).sigaction
     ours, before = Action(handler=handler, flags=FLAGS), Action()
     if sigaction(number, ctypes.byref(ours), ctypes.byref(before)):

@@ -6,8 +6,9 @@
 A dilation, a stride, the side of a triangle: where such a layer reads follows from a number that each caller knows.  In
 its copies that is a constant, so reverse mode can tell the places at which it adds, and makes sums of the additions
 (`passes/inversion`).  This is interprocedural constant propagation with procedure cloning (Cooper, Hall and Kennedy
-1993).  Their copies have a goal; here it is: a parameter counts if a condition in a loop follows from it, or an index
-of which it is a factor, by arithmetic on whole numbers.  Another offset of an index makes no other code.
+1993).  They copy where a goal gains by it.  Here a parameter gains if conditions in a loop are computed from it, or
+factors of indices are, by arithmetic on whole numbers.  A number that is only added to an index gains nothing: the code
+is the same for all of them.
 
 A copy is the function with constants for parameters, and is called only where these are given, so all calls compute
 what they did.  Only functions that are differentiated have copies, as plain loops need not know their places.  They
