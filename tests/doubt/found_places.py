@@ -1,5 +1,5 @@
-"""Loops that read at places which their points find, or a table tells, that add to few places under conditions, and that
-take arrays of tuples apart."""
+"""Loops that read at places which their points find, or a table tells, that add to few places under conditions, and
+that take arrays of tuples apart."""
 
 from __future__ import annotations
 
