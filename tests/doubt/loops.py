@@ -45,6 +45,17 @@ def conditional(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def forced(h: Hole) -> str:
+    """Recurrences of many steps, in which elementary functions depend on the step alone, or on the state."""
+    n = h.one(str(h.writer.below(12) + 6), "40", "513") if h.often(50) else f"({h.count()} + 8)"
+    s, i = h.named("s", FLOAT), h.named("i", INT)
+    alone = h.one(f"sin (0.3 * float {i[0]})", f"exp (-(0.1 * float {i[0]}))", f"tanh (float {i[0]} - 3.0)")
+    push = h.one(alone, f"{h.apart(FLOAT, i)} * {alone}", f"sin ({alone} * {h.small(FLOAT, s)})", f"{alone} * {alone}")
+    step = h.one(f"0.7 * {s[0]} + {push}", f"cos ({s[0]} + {push})", f"if {s[0]} > 0.2 then {push} else -{s[0]}")
+    return f"(loop {s[0]} = {h()} for {i[0]} < {n} do {step})"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def grown(h: Hole) -> str:
     """An array in a record, which grows in a loop, or in a function that is repeated."""
     b, i = h.named("b", Ty(BOX)), h.named("i", INT)
