@@ -136,9 +136,10 @@ class _Distribution:
 
     def parts(self, bind: f.Bind, loop: f.For) -> Sequence[f.Bind]:
         """A loop with what is computed before it, or as it is."""
-        short = isinstance(loop.count, f.Const) and isinstance(loop.count.value, int) and loop.count.value <= 2 * BLOCK
-        if (short and loop.count.value < LEAST) or (loop.collect and not self.is_natural(loop.count)):
+        steps = loop.count.value if isinstance(loop.count, f.Const) and isinstance(loop.count.value, int) else None
+        if (steps is not None and steps < LEAST) or (loop.collect and not self.is_natural(loop.count)):
             return [bind]
+        short = steps is not None and steps <= 2 * BLOCK
         ahead = self.without_state(loop)
         rest = [one for one in loop.body.binds if not any(one is other for other in ahead)]
         wanted = {name for one in rest for name in rhs_mentions(one.rhs)} | set(names(loop.body.results))
