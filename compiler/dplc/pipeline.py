@@ -183,6 +183,8 @@ STAGES = (
           "dplc.passes.parallel.join:join", changes=("Par",)),
     Stage("distribution", FLAT, "elementary functions in the steps of a loop in order are computed before them",
           "dplc.pipeline:run_distribution", True, changes=("For",)),
+    Stage("brief_sums", FLAT, "sums that grow with a loop around them are added in order while they are short",
+          "dplc.pipeline:run_brief_sums", True, changes=("Par",)),
     Stage("columns", FLAT, "what innermost loops read and add to lies side by side: columns in place of rows",
           "dplc.passes.layout.columns:columns", changes=("Par",)),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
@@ -297,6 +299,14 @@ def run_distribution(program: Any, context: Context) -> Any:
     from dplc.passes.parallel.distribution import distribution
 
     return distribution(program)
+
+
+def run_brief_sums(program: Any, context: Context) -> Any:
+    if context.device:
+        return program  # a device adds in its own way
+    from dplc.passes.parallel.brief_sums import brief_sums
+
+    return brief_sums(program)
 
 
 def run_sweeps(program: Any, context: Context) -> Any:
