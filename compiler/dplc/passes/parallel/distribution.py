@@ -41,7 +41,7 @@ from dplc.flat.walk import (
     with_inner,
 )
 from dplc.passes.parallel.checked_places import CheckedPlaces
-from dplc.passes.simplify.purity import droppable
+from dplc.passes.simplify.purity import droppable, shareable
 
 LEAST = 8  # steps of a loop for which vectors pay
 BLOCK = 512  # steps whose numbers are computed together: they stay in the nearest cache
@@ -162,15 +162,19 @@ class _Distribution:
         """What a step computes without the state, wherever it may be done."""
         found, carried = list[f.Bind](), {var.name for var in loop.state}
         for bind in loop.body.binds:
-            match bind.rhs:
-                case f.Op(op) as rhs if carried.isdisjoint(rhs_mentions(rhs)) and isinstance(bind.vars[0].ty, f.Num):
-                    if droppable(rhs) and (op != "index" or self.places.fits(rhs)):
-                        found.append(bind)
-                        continue
-                case _:
-                    pass
-            carried.update(var.name for var in bind.vars)
+            if carried.isdisjoint(rhs_mentions(bind.rhs)) and self.may_move(bind):
+                found.append(bind)
+            else:
+                carried.update(var.name for var in bind.vars)
         return found
+
+    def may_move(self, bind: f.Bind) -> bool:
+        """True for arithmetic that cannot fail, and for a read that is in bounds wherever it is done."""
+        match bind:
+            case f.Bind((f.Var(ty=f.Num()),), f.Op() as op) if droppable(op) and shareable(op):
+                return op.op != "index" or self.places.fits(op)
+            case _:
+                return False
 
 
 def functions(ahead: Sequence[f.Bind]) -> list[f.Var]:
