@@ -181,6 +181,10 @@ STAGES = (
           "dplc.passes.parallel.parallel:parallel", changes=("Map", "Build", "For", "acc_add")),
     Stage("join", FLAT, "a Par that keeps what another one reads at the same points becomes part of it",
           "dplc.passes.parallel.join:join", changes=("Par",)),
+    Stage("distribution", FLAT, "elementary functions in the steps of a loop in order are computed before them",
+          "dplc.pipeline:run_distribution", True, changes=("For",)),
+    Stage("brief_sums", FLAT, "sums that grow with a loop around them are added in order while they are short",
+          "dplc.pipeline:run_brief_sums", True, changes=("Par",)),
     Stage("columns", FLAT, "what innermost loops read and add to lies side by side: columns in place of rows",
           "dplc.passes.layout.columns:columns", changes=("Par",)),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
@@ -287,6 +291,22 @@ def run_accumulate(program: Any, context: Context) -> Any:
     from dplc.passes.accumulate.accumulate import accumulate
 
     return accumulate(program, late=not context.device)  # a device adds an outer product at once
+
+
+def run_distribution(program: Any, context: Context) -> Any:
+    if context.device:
+        return program  # the host would wait for what a device computes before each block
+    from dplc.passes.parallel.distribution import distribution
+
+    return distribution(program)
+
+
+def run_brief_sums(program: Any, context: Context) -> Any:
+    if context.device:
+        return program  # a device adds in its own way
+    from dplc.passes.parallel.brief_sums import brief_sums
+
+    return brief_sums(program)
 
 
 def run_sweeps(program: Any, context: Context) -> Any:

@@ -1,5 +1,5 @@
-"""Loops that read at places which their points find, that add to few places under conditions, and that take arrays of
-tuples apart."""
+"""Loops that read at places which their points find, or a table tells, that add to few places under conditions, and
+that take arrays of tuples apart."""
 
 from __future__ import annotations
 
@@ -73,3 +73,22 @@ def taken_apart(h: Hole) -> str:
     again = h.one("", f" + fst {z}[0]", f" + (loop {s} = 0.0 for {i} < {count} do {s} + snd {z}[{i}])")
     head = f"let {of} ({x} : float[{count}]) = let {z} = [for {i} < {count} -> {pair}] in {total}{again} in"
     return f"{head} {of} {h(array(FLOAT, n))}"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def neighbours(h: Hole) -> str:
+    """Loops of points that read where a table says, alike for a row or not, in bounds or not."""
+    n, m = length(h, 2), h.writer.below(3) + 1
+    (count, width), _ = sized(h, n, m)
+    of, x, near, s, o, c, p = (h.fresh(stem) for stem in "gxksocp")
+    (i, _), (j, _) = i_, j_ = h.named("i", INT), h.named("j", INT)
+    place = h.one(f"{near}[{j}, {c}]", f"{near}[{j}, {c}]", f"{near}[{j}, {i} % 2]",
+                  f"({near}[{j}, {c}] + 1) % {count}")  # fmt: skip
+    term = h.one(f"exp (-({x}[{i}] - {x}[{o}]) ** 2)", f"sin ({x}[{o}] * {x}[{i}]) * {x}[{o}]", h.apart(FLOAT, i_, j_))
+    step = h.one(f"{s} + {term}", f"0.5 * {s} + {term} * {x}[{o}]",
+                 f"loop {s} = {s} for {p} < {count} do {s} + {term} * {x}[{p}] * {x}[{o}]")  # fmt: skip
+    loop = f"loop {s} = {h.one('0.0', f'{x}[{i}]')} for {c} < 2 do let {o} = {place} in {step}"
+    body = f"sum (map sum [for {j} < {width}, {i} < {count} -> ({loop})])"
+    rows = ", ".join(f"[{h.writer.below(n)}, {h.writer.below(n + h.often(5))}]" for _ in range(m))
+    head = f"let {of} ({x} : float[{count}]) ({near} : int[{width}, 2]) = {body} in"
+    return f"{head} {of} {h(array(FLOAT, n))} [{rows}]"

@@ -45,6 +45,31 @@ def conditional(h: Hole) -> str:
 
 
 @rule(2, lambda h: h.ty == FLOAT)
+def forced(h: Hole) -> str:
+    """Recurrences of many steps, in which elementary functions depend on the step alone, or on the state."""
+    n = h.one(str(h.writer.below(12) + 6), "40", "513") if h.often(50) else f"({h.count()} + 8)"
+    s, i = h.named("s", FLOAT), h.named("i", INT)
+    alone = h.one(f"sin (0.3 * float {i[0]})", f"exp (-(0.1 * float {i[0]}))", f"tanh (float {i[0]} - 3.0)")
+    push = h.one(alone, f"{h.apart(FLOAT, i)} * {alone}", f"sin ({alone} * {h.small(FLOAT, s)})", f"{alone} * {alone}")
+    step = h.one(f"0.7 * {s[0]} + {push}", f"cos ({s[0]} + {push})", f"if {s[0]} > 0.2 then {push} else -{s[0]}")
+    return f"(loop {s[0]} = {h()} for {i[0]} < {n} do {step})"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def substituted(h: Hole) -> str:
+    """Sums that grow with the loop around them, as in substitutions and factorisations."""
+    n = h.one(str(h.writer.below(4) + 2), str(h.writer.below(14) + 12))
+    of, a, y, i, k = (h.fresh(stem) for stem in "gayik")
+    term = h.one(f"{a}[{i}, {k}] * {y}[{k}]", f"{y}[{k}] * {y}[{i} - 1 - {k}]", f"{a}[{k}, {i}] - {y}[{k}] / 1.5",
+                 f"sin ({a}[{i}, {k}] * {y}[{k}])")  # fmt: skip
+    more = h.one("", f" + {h.apart(FLOAT, (i, INT))}")
+    step = f"{{ {y} with [{i}] = 0.3 * ({a}[{i}, 0] - sum [for {k} < {i} -> 0.2 * {term}]){more} }}"
+    made = f"loop {y} = [for _ < {n} -> {h()}] for {i} < {n} do {step}"
+    field = f"[for {i} < {n}, {k} < {n} -> sin (0.3 * float ({i} + 2 * {k})) * {h.apart(FLOAT, (i, INT))}]"
+    return f"(let {of} ({a} : float[{n}, {n}]) = (let {y} = ({made}) in sum ({y} * {y})) in {of} {field})"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
 def grown(h: Hole) -> str:
     """An array in a record, which grows in a loop, or in a function that is repeated."""
     b, i = h.named("b", Ty(BOX)), h.named("i", INT)

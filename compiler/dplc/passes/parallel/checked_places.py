@@ -12,7 +12,7 @@ from __future__ import annotations
 from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine, combined
 from dplc.flat.conditions import Conditions
-from dplc.flat.dims import dims_of
+from dplc.flat.dims import Dims, dims_of
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, every
@@ -20,10 +20,10 @@ from dplc.passes.simplify.purity import pure
 
 
 class CheckedPlaces:
-    """The places of one function."""
+    """The places of one function; `dims` are its arrays' lengths, if more of them are known than its code tells."""
 
-    def __init__(self, body: f.Block) -> None:
-        self.affine = Affine(dims_of(body))
+    def __init__(self, body: f.Block, dims: Dims | None = None) -> None:
+        self.affine = Affine(dims or dims_of(body))
         self.conditions = Conditions(self.affine)
         self.standing = False
         for bind in every(body):

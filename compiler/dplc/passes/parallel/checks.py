@@ -16,6 +16,8 @@ that only checks, as what is left of a forward sweep, the checks before it are a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dpl.node import replace
 
 from dplc.flat import term as f
@@ -30,7 +32,7 @@ from dplc.flat.walk import atoms, blocks, bound_inside, every, names, used, with
 from dplc.flat.written_sums import written
 from dplc.narrow import expect_type
 from dplc.passes.inversion.nests import with_nests
-from dplc.passes.parallel.found_places import Found, indices, is_much, outside
+from dplc.passes.parallel.found_places import Found, Loop, Search, is_much, outside, searches
 from dplc.passes.simplify.purity import HERE, droppable
 
 
@@ -92,10 +94,10 @@ class _Checks:
             if accumulators(par) & set(names(used(part))):
                 return None
             if ranges.found:
-                finds = indices(par, ranges.found) if is_much(par) else None
-                if finds is None:
+                before_points = searches(par, ranges.found, inside) if is_much(par) else None
+                if before_points is None:
                     return None
-                bad = self.or_found(b, bad, par, ranges.found, finds)
+                bad = self.or_found(b, bad, par, before_points)
         if bad is not None:
             b.binds.append(f.Bind((), f.If(bad, Copier(self.supply, {}).block(part), f.Block((), ()))))
         after = [f.Bind(bind.vars, with_blocks(par, unchecked))] if isinstance(loop, f.Par) else []
@@ -118,15 +120,13 @@ class _Checks:
         rest = [bind for bind in par.body.binds if not any(bind is one for one in found)]
         return found, replace(par, body=with_binds(par.body, rest))
 
-    def or_found(
-        self, b: Builder, bad: f.Atom | None, par: f.Par, found: list[Found], finds: tuple[f.Bind, ...]
-    ) -> f.Atom:
+    def or_found(self, b: Builder, bad: f.Atom | None, par: f.Par, found: Sequence[Search]) -> f.Atom:
         """Whether a read may fail by the other checks or, if it does not, at a place that points find."""
-        finds = unchecked(f.Block(finds, ())).binds
+        found = [replace(search, code=unchecked(f.Block(search.code, ())).binds) for search in found]
         if bad is None:
-            return outside(b, par, found, finds)
+            return outside(b, par, found)
         with b.inside() as binds:
-            failing = outside(b, par, found, finds)
+            failing = outside(b, par, found)
         return b.one(f.If(bad, f.Block((), (f.Const(True, f.BOOL),)), block_of(binds, (failing,))), f.BOOL)
 
     def at_least_length(self, b: Builder, count: f.Atom, reads: list[f.Bind]) -> tuple[f.Atom, f.Block]:
@@ -150,7 +150,7 @@ class _Ranges:
         self.natural: list[Sum] = []  # sums that must be 0 or greater
         self.lengths: set[str] = set()  # numbers that are lengths of arrays
         self.rows: set[str] = set()  # arrays of the points that are parts of others
-        self.depth = 0  # of blocks around a binding
+        self.around: list[Loop | None] = []  # loops of the nest around a binding; None for what may not be done
         self.found: list[Found] = []  # reads at places that the points of the whole Par find
 
     def can_be_checked(self, par: f.Par) -> bool:
@@ -158,12 +158,15 @@ class _Ranges:
             return False
         for index, count in par.space:
             self.affine.loop(index, count)
-        return self.all_fit(par.body)
+        return self.all_fit(par.body, par.space)
 
-    def all_fit(self, block: f.Block) -> bool:
-        self.depth += 1
+    def all_fit(self, block: f.Block, around: Sequence[Loop] | None = None) -> bool:
+        """True if no binding of a block can fail after the checks.  `around` are the loops whose body it is, if it is
+        that of loops."""
+        before = len(self.around)
+        self.around += [None] if around is None else [loop if self.outside(loop[1]) else None for loop in around]
         fine = all(map(self.fits, block.binds))
-        self.depth -= 1
+        del self.around[before:]
         return fine
 
     def outside(self, atom: f.Atom) -> bool:
@@ -183,11 +186,11 @@ class _Ranges:
                 return self.can_be_checked(par)
             case f.If(condition, then, other):
                 return self.where(condition, True, then) and self.where(condition, False, other)
-            case f.For(index, count) if self.outside(count):
+            case f.For(index, count) as loop if self.outside(count):
                 self.affine.loop(index, count)
-            case _:
-                pass
-        return all(map(self.all_fit, blocks(bind.rhs)))
+                return self.all_fit(loop.body, ((index, count),))
+            case rhs:
+                return all(map(self.all_fit, blocks(rhs)))
 
     def finds_some(self, rhs: f.Rhs) -> bool:
         """True for a search in an array that has elements."""
@@ -216,8 +219,9 @@ class _Ranges:
                 return False
             if isinstance(dim, f.Var):
                 self.lengths.add(dim.name)
-            if self.depth == 1 and array.name not in self.inside and not self.tells(at):
-                self.found.append(Found(op, index, array, k, at))
+            loops = [loop for loop in self.around if loop is not None]
+            if len(loops) == len(self.around) and array.name not in self.inside and not self.tells(at):
+                self.found.append(Found(op, index, array, k, at, tuple(loops)))
             elif not self.holds(at, combined(length, combined(at, {ONE: 1}, 1), -1)):
                 return False
         return True
