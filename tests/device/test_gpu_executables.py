@@ -89,6 +89,12 @@ def test_little_memory(executable: Path, server: Server) -> None:
     assert (made.returncode, made.stdout, made.stderr) == (0, OUTPUT, "")
 
 
+def test_static_executables_load_no_driver(dpl) -> None:
+    """Thread-local variables of a library are not there in a static executable, so a driver would crash it."""
+    made = dpl("build", "--gpu", "--static", "examples/hello.dp")
+    assert made.returncode == 2 and "driver's library, which a static" in made.stderr
+
+
 @pytest.mark.parametrize("args", [("--lib",), ("--target", "x86_64-windows"), ("--emit", "ptx")])
 def test_only_executables_for_linux(dpl, args: tuple[str, ...]) -> None:
     made = dpl("build", "--gpu", *args, "examples/hello.dp")

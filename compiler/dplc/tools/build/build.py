@@ -64,6 +64,8 @@ def build(
     job = Job(Path(file), kind, code_of_library, chosen(target, cpu, wish.static), wish, gpu, device, effort)
     if device and (job.library or kind in (HEADER, PTX) or job.target.system != "linux"):
         raise click.UsageError("--gpu is for executables for Linux")
+    if device and wish.static:
+        raise click.UsageError("--gpu needs the driver's library, which a static executable cannot load")
     if job.target.system == "wasi" and job.library and kind != HEADER:
         raise click.UsageError("there are no shared libraries for wasm32")
     place = Path(out) if out else default_place(job)
