@@ -121,9 +121,9 @@ class Depths:
     def stays_deeper(self, first: Moment, then: Moment) -> bool:
         """Whether the program surely was deeper wherever it could stop from one moment to the next.
 
-        A chain is at least as deep as what it continues with: all was deeper if what it continued with at the lowest is.
-        Otherwise the frames that the moments share above that have stayed there, unless the chain was exchanged for
-        another."""
+        A chain is at least as deep as what it continues with: all was deeper if what it continued with at the lowest
+        is.  Otherwise the frames that the moments share above that have stayed there, unless the chain was exchanged
+        for another."""
         if first.item != then.item:
             return False
         floor = then.since.floor
