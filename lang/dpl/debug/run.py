@@ -349,7 +349,7 @@ class Run:
 
     def _with_path(self, error: DplError) -> DplError:
         step, _, k = self.state
-        return in_path(error, self.machine._sites(k[2] if step is k[0] else k))
+        return in_path(error, self.machine._sites(step, k))
 
     def _last(self) -> Span:
         """The place of what the item does last."""
