@@ -66,8 +66,11 @@ class DebugMachine(Machine):
                 self._exchanging()
         if f.__class__ is not Pullback:
             return super().apply(f, args, k)
-        k = self._more(args, k)
-        return self.sweep_step, 0, (swept, Sweep(f, args[0]), k)
+        sweep = Sweep(f, args[0])
+        frame = (swept, sweep, self._more(args, k))
+        if not sweep.nodes:  # the result does not depend on the input
+            return swept(f.result(sweep), frame)
+        return self.sweep_step, 0, frame
 
     def captured(self, k: Frame) -> Captured:
         """The continuation from here on to the prompt.  The program goes on without it."""

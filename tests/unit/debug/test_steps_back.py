@@ -157,6 +157,19 @@ def test_a_step_out_of_a_sweep_passes_it_and_what_it_differentiates(monkeypatch)
     on_large_stack(work)
 
 
+def test_a_sweep_without_operations_has_no_steps() -> None:
+    def work() -> None:
+        d = debugger("let f (x : float) = 1.0\ndo print (grad f 2.0)\ndo print 1\n")
+        d.add_breakpoint("rev")
+        lines = []
+        while d.go("step").reason == "step":
+            lines.append(d.frames()[0].place.point.line)
+        assert lines == [2, 1, 3] and d.stopped.reason == "end"
+        assert d.go("next", back=True).reason == "step" and d.frames()[0].place.point.line == 3
+
+    on_large_stack(work)
+
+
 def test_a_step_out_of_a_loop_leaves_its_function() -> None:
     def work() -> None:
         d = debugger(DEEP)
