@@ -52,7 +52,7 @@ type t = Leaf | Node of t * float * t
         ("let f x = Node (Leaf, rr 1 (bad x), Leaf)\ndo print (f 1.0 = Leaf)", "f bad"),
         ("let f x = match rr 1 (bad x) with | 1.0 -> 2.0 | y -> y\ndo print (1.0 + f 1.0)", "f bad"),
         ("let f x = loop s = x for i < 3 do 1.0 + add 1 s (bad (float i))\ndo print (f 1.0)", "f bad"),
-        ("let rec f n x = if n = 0 then 1.0 + bad x else 1.0 + add 1 1.0 (f (n - 1) x)\ndo print (f 2 1.0)", "f f f bad"),
+        ("let rec f n x = if n = 0 then 1.0 + bad x else 1.0 + add 1 1.0 (f (n - 1) x)\ndo print (f 1 1.0)", "f f bad"),
         ("let rec f n x = if n = 0 then bad x + 1.0 else f (n - 1) (rr 1 x)\ndo print (add 1 1.0 (f 2 1.0))", "f bad"),
         ("let g x = 1.0 + rr 1 (bad x)\nlet f x = reset (1.0 + shift k -> k (g x))\ndo print (f 1.0)", "f g bad"),
         ("let f x = 1.0 + rr 1 (bad x)\ndo print (1.0 + grad (fun z -> z * f z) 1.0)", "grad f bad"),
