@@ -64,10 +64,7 @@ class Branch:
             writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
             rhs, recorded = self.bind.rhs, fits(self.tape, self.bind, scope)  # a record need not keep the condition
             branch(
-                scope,
-                [frozenset(tape.names) for tape in self.tapes],
-                writes,
-                lambda blocks: self.build(scope, blocks),
+                scope, [frozenset(tape.names) for tape in self.tapes], writes, lambda blocks: self.build(scope, blocks),
                 rhs.cond if isinstance(rhs, f.If) and not recorded else None,
             )
 

@@ -1,6 +1,6 @@
 """The cotangents of what a function is given, by its Jacobian: products of slopes with the cotangents of its results.
 
-y = f(x, n), with the slope j         cx = cx + cy * j
+    y = f(x, n), with the slope j         cx = cx + cy * j
 """
 
 from __future__ import annotations

@@ -238,7 +238,9 @@ def after_branch(
     return by_sign(b, out, certain=all_certain(ends)) if all_signed(ends) else Part(out, zeros)
 
 
-def after_loop(b: Builder, out: f.Atom, mark: f.Atom | None, steps: f.Atom | None, ends: Sequence[Part | None]) -> Part:
+def after_loop(
+    b: Builder, out: f.Atom, mark: f.Atom | None, steps: f.Atom | None, ends: Sequence[Part | None]
+) -> Part:
     """A result of a loop.  `ends` are what it is after no step and after one or more, `mark` the state beside it."""
     before, after = ends
     zeros = either(ends)

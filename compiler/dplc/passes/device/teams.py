@@ -152,3 +152,5 @@ class Kept:
 def one_more(ty: f.Type) -> f.Arr:
     assert isinstance(ty, f.Arr)
     return f.Arr(ty.elem, ty.rank + 1)
+
+

@@ -105,7 +105,9 @@ class Additions:
             raise Unfit
         self.block(par.body, accs, loops, guards)
 
-    def block(self, block: f.Block, accs: dict[str, int], loops: tuple[Loop, ...], guards: tuple[Guard, ...]) -> None:
+    def block(
+        self, block: f.Block, accs: dict[str, int], loops: tuple[Loop, ...], guards: tuple[Guard, ...]
+    ) -> None:
         for bind in block.binds:
             held = [name for name in rhs_mentions(bind.rhs) if name in accs]
             match bind.rhs:

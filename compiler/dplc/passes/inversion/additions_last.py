@@ -277,8 +277,7 @@ class _Arm:
     @property
     def names(self) -> set[str]:
         return {var.name for bind in every(self.block) for var in bind.vars} | {
-            name for bind in self.binds for name in names(bind.vars)
-        }
+            name for bind in self.binds for name in names(bind.vars)}
 
     def there(self) -> f.Atom:
         """A place of what the arm adds under no other condition, which is never below 0."""

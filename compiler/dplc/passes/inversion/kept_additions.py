@@ -143,13 +143,9 @@ class _Keeping:
     def is_counted(self, rhs: f.Rhs) -> bool:
         """True for arithmetic and comparisons of indices, and of numbers from outside."""
         known = self.counted | self.indices
-        return (
-            isinstance(rhs, f.Op)
-            and OPS[rhs.op].cheap
-            and OPS[rhs.op].elementwise
-            and all(isinstance(arg, f.Const) or arg.name in known or arg.name not in self.inside for arg in rhs.args)
-            and not any(map(f.is_float, [arg.ty for arg in rhs.args]))
-        )
+        return isinstance(rhs, f.Op) and OPS[rhs.op].cheap and OPS[rhs.op].elementwise and all(
+            isinstance(arg, f.Const) or arg.name in known or arg.name not in self.inside for arg in rhs.args
+        ) and not any(map(f.is_float, [arg.ty for arg in rhs.args]))
 
     def nested(self, bind: f.Bind, par: f.Par, accs: Accs, space: Space, kept: Kept) -> f.Bind:
         own: Accs = {}

@@ -131,7 +131,6 @@ PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
 
 # ---- foreign functions --------------------------------------------------------------------------------------------
 
-
 def extern(term: c.Extern) -> Value:
     """A C function of scalars, curried; C knows of no `()`.  Raises R0507 if no library has the symbol."""
     params: list[t.Ty] = []

@@ -427,7 +427,7 @@ def with_fields(value: Abstract, fields: Mapping[int, Abstract]) -> Abstract:
 def may_match(p: term.Pattern, value: Abstract) -> str:
     """Whether a pattern matches: "always", "perhaps", or "" for never."""
     match p, value:
-        case ((term.PWild() | term.PVar()), _):
+        case (term.PWild() | term.PVar()), _:
             return "always"
         case term.PAs(pattern=inner), _:
             return may_match(inner, value)
