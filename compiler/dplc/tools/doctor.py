@@ -26,6 +26,8 @@ EXTRAS = {
     "plot": ("matplotlib", "pictures of costs"),
     "cross": ("ziglang", "executables for other systems"),
 }
+LARGE = 1 << 20  # bytes that the cache must take
+PATIENCE = 60  # seconds for a self-test
 PROGRAM = "let f (x : float) = tanh x * x\ndo print (f 0.5)\ndo print (grad f 0.5)\n"
 
 
@@ -128,21 +130,19 @@ def device_name(driver: ctypes.CDLL, number: int) -> str:
 
 def cache() -> Finding:
     from dpl.system import kept
-    from dpl.system.entries import usable
+    from dpl.system.entries import OURS, usable
 
     folder = kept.cache_dir()
     if folder.exists() and not usable(str(folder)):
         return Finding(BROKEN, "cache", f"{folder}: not yours alone, so it is not used (chmod 700, or set DPL_CACHE)")
-    if not os.access(folder if folder.exists() else existing(folder), os.W_OK):
-        return Finding(BROKEN, "cache", f"{folder} cannot be written")
+    try:
+        folder.mkdir(OURS, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder) as file:
+            file.write(bytes(LARGE))  # an entry of some size: a disk may be full
+            file.flush()
+    except OSError as failure:
+        return Finding(BROKEN, "cache", f"{folder} cannot be written: {failure.strerror}")
     return Finding(GOOD, "cache", f"{folder}, {kept.size() / 1e6:.1f} MB")
-
-
-def existing(folder: Path) -> Path:
-    """The nearest folder above that exists."""
-    while not folder.exists():
-        folder = folder.parent
-    return folder
 
 
 def extra_of(extra: str, package: str, what: str) -> Finding:
@@ -174,8 +174,10 @@ def output_of(engine: str) -> tuple[str, str]:
         command = [sys.executable, "-m", "dplc.cli", "run", "--engine", engine, "--no-cache", str(file)]
         environment = {**os.environ, "DPL_OPTIMISE": "never", "PYTHONPATH": os.pathsep.join(sys.path)}
         try:
-            run = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
-        except (OSError, subprocess.TimeoutExpired) as failure:
+            run = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, env=environment)
+        except subprocess.TimeoutExpired:
+            return "", f"a program with gradients did not end within {PATIENCE} seconds"
+        except OSError as failure:
             return "", str(failure)
     if run.returncode:
         return "", (run.stderr.strip().splitlines() or [f"exit code {run.returncode}"])[-1]

@@ -13,7 +13,7 @@ from typing import Any
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.debug.journal import Journal
-from dpl.debug.machine import Captured
+from dpl.debug.machine import DebugMachine
 from dpl.debug.points import MOVES, Place, Places, Point
 from dpl.eval.code.code import Code, Run, Scope, at_once
 from dpl.eval.code.loops import compile_build
@@ -43,6 +43,7 @@ class Instruments:
 class DebugCompiler(TermCompiler):
     """Makes code that tells the debugger where it is, and what operations and terms give, as `instruments` ask."""
 
+    machine: DebugMachine  # pyrefly: ignore[bad-override-mutable-attribute]
     instruments: Instruments  # set before the first compilation
 
     def __init__(self, *parts: Any) -> None:
@@ -72,7 +73,8 @@ class DebugCompiler(TermCompiler):
                 return compile_build(self, term, scope, persistent)
             case c.Shift():
                 body, end = self.compile(term.body, scope.bind(term.name)).run, self.machine.end
-                return Code(lambda env, k: body(env + (Captured(k, HERE.place),), end))
+                captured = self.machine.captured
+                return Code(lambda env, k: body(env + (captured(k),), end))
             case _:
                 return super().compile(term, scope)
 

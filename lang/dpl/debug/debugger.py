@@ -9,6 +9,7 @@ debugger.go("step", back=True)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from dpl.core import term as c
 from dpl.core import ty as t
@@ -58,6 +59,7 @@ class Stop:
     reason: str
     text: str = ""
     breakpoint: Breakpoint | None = None
+
 
 AT_LEVEL = regex(r"\s@\s+(-?\d+)\s*$")  # `d x @ 2`
 
@@ -224,8 +226,8 @@ class Debugger(Listener):
         depths = Depths(self.run, self.called_from(position), move == "out")
 
         def back_there() -> Stop | None:
-            is_there = depths.now(self.called_from(self.position())) <= 0
-            return self.met(False) or (self.stepped() if is_there else None)
+            deeper = depths.is_deeper(self.called_from(self.position()))
+            return self.met(False) or (None if deeper else self.stepped())
 
         def passes(first: Moment, then: Moment) -> bool:
             return self.armed.isdisjoint(between(first, then)) and depths.stays_deeper(first, then)
@@ -299,15 +301,18 @@ class Debugger(Listener):
         return Position(self.run)
 
     def frames(self) -> list[Frame]:
-        return self.position().frames()
+        return [*self.position().frames()]
 
     def tail_calls(self) -> TailCalls:
         """The tail calls that led here.  Frames that were asked for before are then out of date."""
         return TailCalls(self.run)
 
     def frame(self) -> Frame | None:
-        frames = self.frames()
-        return frames[min(self.selected, len(frames) - 1)] if frames else None
+        """The selected frame."""
+        found = None
+        for found in islice(self.position().frames(), self.selected + 1):  # noqa: B007
+            pass
+        return found
 
     def scope(self, frame: Frame | None = None) -> list[Variable]:
         frame = frame or self.frame()

@@ -19,9 +19,13 @@ class Depths:
         """Depths are relative to `k`, or, `outside`, to the chain with which the function that waits was called."""
         self.run, self.end = run, run.machine.end
         self.known: dict[int, dict[int, int]] = {}  # by what the chain continues with, by the identity of the frame
+        self.deep: set[int] = set()  # the identities of what chains continue with, where that alone is deeper than 0
+        self.flat: set[int] = set()  # and where it is not
         self.kept: list = []  # so that no other frame takes an identity
         start = self.caller(k, run.machine.meta) if outside else (k, run.machine.meta)
         self.rest: tuple | None = (*start, 0)  # of the chain: what has not been walked
+        self.meta: tuple | None = start[1]  # of what it continues with: what has not been walked
+        self.flat.add(id(self.meta))
         self.lower()
 
     def caller(self, k: tuple, meta: tuple | None) -> tuple:
@@ -47,9 +51,30 @@ class Depths:
             self.rest = (*meta, depth) if meta is not None else None
         return id(k)
 
-    def now(self, k: tuple) -> int:
-        """The depth of a chain at the current state."""
-        return self.of(k, self.run.machine.meta)
+    def is_deeper(self, k: tuple) -> bool:
+        """Whether a chain at the current state is deeper than 0."""
+        meta = self.run.machine.meta
+        return self.continues_deep(meta) or self.of(k, meta) > 0
+
+    def continues_deep(self, meta: tuple | None) -> bool:
+        """Whether all chains that continue with `meta` are deeper than 0.  They are if what it continues with is deep
+        itself: so thousands of prompts and calls of continuations, one inside another, need no count."""
+        trail: dict[int, tuple] = {}
+        here = meta
+        while id(here) not in self.deep and id(here) not in self.flat:
+            if here is not None:
+                trail[id(here)] = here
+                here = here[1]
+            if self.meta is not None:
+                self.meta = self.meta[1]
+                self.flat.add(id(self.meta))
+                here = self.meta if id(self.meta) in trail else here
+        is_deep = id(here) in self.deep
+        for over in reversed(before(here, trail)):
+            is_deep = is_deep or self.of(*over) > 0
+            (self.deep if is_deep else self.flat).add(id(over))
+        self.kept.append(meta)
+        return is_deep
 
     def of(self, k: tuple, meta: tuple | None) -> int:
         """The depth of a chain with all that it continues with."""
@@ -71,32 +96,54 @@ class Depths:
 
     def bottom(self, meta: tuple | None) -> dict[int, int]:
         """The depths of chains that continue with something of which nothing is known yet."""
-        while self.rest is not None:
-            self.lower()
-        if id(meta) not in self.known:
-            assert meta is not None  # all chains end there
-            self.kept.append(meta)
-            self.known[id(meta)] = {id(self.end): self.of(*meta)}
+        trail: dict[int, tuple] = {}
+        here = meta
+        while id(here) not in self.known:
+            if here is not None:
+                trail[id(here)] = here
+                here = here[1]
+            other = self.lower_all()
+            here = other if id(other) in trail else here
+        for over in reversed(before(here, trail)):
+            self.kept.append(over)
+            self.known[id(over)] = {id(self.end): self.of(*over)}
         return self.known[id(meta)]
 
+    def lower_all(self) -> tuple | None:
+        """Walk down until the chain continues with something else, and tell what that is."""
+        meta, is_new = None, False
+        while self.rest is not None and not is_new:
+            meta = self.rest[1]
+            is_new = id(meta) not in self.known
+            self.lower()
+        return meta
+
     def stays_deeper(self, first: Moment, then: Moment) -> bool:
-        """Whether the program surely was deeper wherever it could stop from one moment to another."""
-        if first.meta is not then.meta or first.item != then.item or first.resumptions != then.resumptions:
+        """Whether the program surely was deeper wherever it could stop from one moment to the next.
+
+        A chain is at least as deep as what it continues with: all was deeper if what it continued with at the lowest
+        is.  Otherwise the frames that the moments share above that have stayed there, unless the chain was exchanged
+        for another."""
+        if first.item != then.item:
             return False
-        shared, one, other = self.shared(first, then)
-        depth, met = self.of(shared, first.meta), self.met(first, then)
+        floor = then.since.floor
+        if self.continues_deep(floor):
+            return True
+        if then.since.exchanged:
+            return False
+        shared, one, other = self.shared(chain_above(floor, first), chain_above(floor, then), floor)
+        depth, met = self.of(shared, floor), self.met(first, then)
         above = self.owner(one), self.owner(other)
         if above[0] is not None and above[0] is above[1] and above[0] not in met:
             return depth >= 0  # one call has gone on, and only others, which are deeper, were at points
         if depth <= 0:
             return False
         called = self.called(shared)
-        return self.of(called, first.meta) + (self.owner(shared) not in met) > 0
+        return self.of(called, floor) + (self.owner(shared) not in met) > 0
 
-    def shared(self, first: Moment, then: Moment) -> tuple[tuple, tuple | None, tuple | None]:
-        """The chain that two moments share, and the frame above it in each."""
-        one, other = first.k, then.k
-        deeper = self.of(one, first.meta) - self.of(other, then.meta)
+    def shared(self, one: tuple, other: tuple, meta: tuple | None) -> tuple[tuple, tuple | None, tuple | None]:
+        """The chain that two chains share, and the frame above it in each."""
+        deeper = self.of(one, meta) - self.of(other, meta)
         above = over = None
         while one is not other:
             if deeper >= 0:
@@ -121,3 +168,17 @@ class Depths:
         if (waits := self.run.instruments.waits.get(k[0])) is None:
             return k
         return activation(self.run, Frame(waits[0], environment(k[1]), waits[1], k=k[2]), k[2])
+
+
+def before(meta: tuple | None, trail: dict[int, tuple]) -> list[tuple]:
+    """What was walked before `meta`."""
+    return [trail[here] for here in takewhile(lambda here: here != id(meta), trail)]
+
+
+def chain_above(meta: tuple | None, moment: Moment) -> tuple:
+    """The chain of a moment that continues with `meta`."""
+    k, here = moment.k, moment.meta
+    while here is not meta:
+        assert here is not None
+        k, here = here
+    return k

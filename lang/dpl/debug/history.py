@@ -35,10 +35,43 @@ class Stops:
         return self.last if self.last < now else self.before
 
 
+Meta = tuple | None  # what a chain of frames continues with: (a chain, what that continues with)
+
+
+@node
+class Since:
+    """What has happened since a moment: `met` are the steps at which the debugger could stop.  `floor` is what the
+    chain continued with at the lowest; above it the chain was `exchanged` if a continuation was captured or resumed
+    there.  What is below `floor` has stayed as it was."""
+
+    met: frozenset[Callable] = frozenset()
+    floor: Meta = None
+    exchanged: bool = False
+
+    def and_then(self, later: Since) -> Since:
+        """What has happened in this time and the one after it."""
+        met = self.met | later.met
+        if self.floor is later.floor:
+            return Since(met, self.floor, self.exchanged or later.exchanged)
+        lower = self if continues_with(later.floor, self.floor) else later
+        return Since(met, lower.floor, lower.exchanged)
+
+
+def continues_with(one: Meta, other: Meta) -> bool:
+    """Whether `one` continues with `other`; otherwise `other` must with `one`.  Only what lies between is walked."""
+    down, reverse = one, other
+    while True:
+        if down is other or reverse is None:
+            return True
+        if reverse is one or down is None:
+            return False
+        down, reverse = down[1], reverse[1]
+
+
 @node
 class Moment:
-    """The program before step number `time`, in item number `item`.  `met` are the steps since the moment before it at
-    which the debugger could stop."""
+    """The program before step number `time`, in item number `item`.  `since` is what has happened since the moment
+    before it."""
 
     time: int
     item: int
@@ -50,13 +83,12 @@ class Moment:
     mark: Mark
     here: tuple[Any, Any]
     stops: Stops
-    met: frozenset[Callable]
-    resumptions: int  # of continuations, so far
+    since: Since
 
 
 def between(first: Moment, then: Moment) -> frozenset[Callable]:
     """The steps from one moment on, and before the next, at which the debugger could stop."""
-    return then.met | {first.step}
+    return then.since.met | {first.step}
 
 
 class History:
@@ -119,14 +151,14 @@ class History:
 
     def drop(self, goes: Callable[[Moment], bool]) -> None:
         """Drop moments, but never the first and the last."""
-        kept, met = [self.moments[0]], frozenset()
-        for moment in self.moments[1:-1]:
-            met |= moment.met
-            if not goes(moment):
-                kept.append(moment if met == moment.met else replace(moment, met=met))
-                met = frozenset()
-        last = self.moments[-1]
-        kept.append(replace(last, met=last.met | met))
+        kept: list[Moment] = []
+        since: Since | None = None  # of the moments that were dropped since the last that is kept
+        for i, moment in enumerate(self.moments):
+            if since is not None:
+                moment = replace(moment, since=since.and_then(moment.since))
+            since = moment.since if 0 < i < len(self.moments) - 1 and goes(moment) else None
+            if since is None:
+                kept.append(moment)
         self.moments = kept
 
     def index(self, time: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import chain, islice, zip_longest
 from operator import is_
 from typing import Any
 
@@ -161,14 +161,17 @@ class Position:
     def is_reverse(self) -> bool:
         return self.sweep is not None
 
-    def frames(self) -> list[Frame]:
-        """The calls, innermost first, also through resets and sweeps."""
-        found = [self.top] if self.top else []
+    def frames(self) -> Iterator[Frame]:
+        """The calls, innermost first, also through resets and sweeps.  There may be a million."""
+        if last := self.top:
+            yield self.with_later(last)
         differentiated = frames_of_node(self.run, self.node, self.sweep) if self.node and self.sweep else iter(())
-        for frame in (*differentiated, *waiting(self.run, self.k)):
-            if not found or not is_own(found[-1], frame):
-                found.append(frame)
-        return [self.with_later(frame) for frame in found + self.item(found)]
+        for frame in chain(differentiated, waiting(self.run, self.k)):
+            if last is None or not is_own(last, frame):
+                last = frame
+                yield self.with_later(last)
+        if last and (outermost := self.item(last)):
+            yield self.with_later(outermost)
 
     def with_later(self, frame: Frame) -> Frame:
         """A frame of the running sweep also knows the variables that its function has bound later."""
@@ -176,17 +179,17 @@ class Position:
             return frame
         return replace(frame, later=partial(extended, self.run, self.sweep, self.run.state[1]))
 
-    def item(self, inside: list[Frame]) -> list[Frame]:
+    def item(self, inside: Frame) -> Frame | None:
         """The frame of the item of the program, if the outermost call is the last thing that it does."""
-        if not inside or self.run.ended:
-            return []
+        if self.run.ended:
+            return None
         end = self.run.program.items[self.run.item].body
         while isinstance(end, (c.Let, c.LetRec)):
             end = end.body
         place = self.run.places.of.get(id(end))
-        if place is None or inside[-1].function is place.point.function:
-            return []
-        return [Frame(replace(place, names=None), (self.run.interpreter.types,), root())]
+        if place is None or inside.function is place.point.function:
+            return None
+        return Frame(replace(place, names=None), (self.run.interpreter.types,), root())
 
 
 def extended(run: Run, sweep: Sweep, i: int, frame: Frame) -> Frame:
@@ -315,13 +318,14 @@ def waiting(run: Run, k: tuple) -> Iterator[Frame]:
     """The frames from `k` on, across resets.  A sweep is one, too."""
     meta = run.machine.meta
     while True:
-        yield from chain(run, k)
+        yield from waiting_here(run, k)
         if meta is None:
             return
         k, meta = meta
 
 
-def chain(run: Run, k: tuple) -> Iterator[Frame]:
+def waiting_here(run: Run, k: tuple) -> Iterator[Frame]:
+    """The frames of one chain."""
     waits, end = run.instruments.waits, run.machine.end
     while k is not end:
         if k[0] is swept:
@@ -361,12 +365,11 @@ def until_shared(calls: Iterator[Frame], others: Iterator[Frame]) -> list[Frame]
 
 def resumed(run: Run, k: tuple) -> list[Captured]:
     """The continuations that the program is in: those whose last frame it will return to."""
-    last = {id(taken): bottom(taken.frames, run.machine.end) for taken in run.machine.resumed}
+    last = {id(bottom(taken.frames, run.machine.end)): taken for taken in run.machine.resumed}
     found, meta = [], run.machine.meta
     while True:
-        here = bottom(k, run.machine.end)
-        inside = [taken for taken in run.machine.resumed if last[id(taken)] is here and here]
-        found += inside[-1:]
+        if (here := bottom(k, run.machine.end)) and id(here) in last:
+            found.append(last[id(here)])
         if meta is None:
             return found
         k, meta = meta

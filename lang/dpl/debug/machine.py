@@ -44,15 +44,17 @@ class DebugMachine(Machine):
         self.levels: Counted = Counted()  # pyrefly: ignore[bad-override-mutable-attribute]
         self.watch: Callable | None = None
         self.resumed: deque[Captured] = deque(maxlen=64)  # the continuations called last
-        self.resumptions = 0
+        self.floor: tuple | None = None  # as in history.Since
+        self.exchanged = False
         self.sweep_step: Callable = self._sweep_step  # one object, so that it can be looked up
 
     def call(self, f: Value, *args: Value) -> Value:
         """A nested run is one step of the operation that asks for it: after it, the program is at that operation.  The
         visit keeps the last number, as a sweep comes to what is done from now on before what the nested run did."""
         place, visit = HERE.place, HERE.visit
+        exchanged = self.exchanged
         value = super().call(f, *args)
-        HERE.place = place
+        HERE.place, self.exchanged = place, exchanged
         if visit and HERE.visit is not visit:
             HERE.visit = HERE.visit[0], *visit[1:]
         return value
@@ -60,11 +62,31 @@ class DebugMachine(Machine):
     def apply(self, f: Value, args: tuple, k: Frame) -> State:
         if f.__class__ is Captured:
             self.resumed.append(f)
-            self.resumptions += 1
+            if k is self.end and len(args) == 1:
+                self._exchanging()
         if f.__class__ is not Pullback:
             return super().apply(f, args, k)
-        k = self._more(args, k)
-        return self.sweep_step, 0, (swept, Sweep(f, args[0]), k)
+        sweep = Sweep(f, args[0])
+        frame = (swept, sweep, self._more(args, k))
+        if not sweep.nodes:  # the result does not depend on the input
+            return swept(f.result(sweep), frame)
+        return self.sweep_step, 0, frame
+
+    def captured(self, k: Frame) -> Captured:
+        """The continuation from here on to the prompt.  The program goes on without it."""
+        self._exchanging()
+        return Captured(k, HERE.place)
+
+    def _exchanging(self) -> None:
+        """The chain above what it continues with is exchanged."""
+        self.exchanged = self.exchanged or self.meta is self.floor
+
+    def _end(self, value: Value, k: Frame) -> State:
+        left = self.meta
+        state = super()._end(value, k)
+        if left is self.floor:
+            self.floor, self.exchanged = self.meta, False
+        return state
 
     def recorded(self, pullback: Pullback) -> Value:
         return recorded(pullback)

@@ -18,7 +18,7 @@ from dpl import host
 from dpl.core import term as c
 from dpl.core import ty as t
 from dpl.debug.compiler import DebugCompiler, Instruments
-from dpl.debug.history import History, Moment, Stops, between
+from dpl.debug.history import History, Moment, Since, Stops, between
 from dpl.debug.journal import Journal
 from dpl.debug.machine import DebugMachine, swept
 from dpl.debug.points import Place, Places
@@ -138,7 +138,7 @@ class Run:
         self.kept_at = 0.0
         self.looks = 0
         self._next_item()
-        self.history.keep(self.moment())
+        self.keep()
 
     def _compiled(self, stop: Callable, place: Place) -> None:
         self.stops.add(stop)
@@ -157,7 +157,18 @@ class Run:
         step, x, k = self.state
         machine = self.machine
         return Moment(self.time, self.item, step, x, k, machine.meta, machine.levels.last, self.journal.mark(),
-                      (HERE.place, HERE.visit), self.met, frozenset(self.seen), machine.resumptions)  # fmt: skip
+                      (HERE.place, HERE.visit), self.met,
+                      Since(frozenset(self.seen), machine.floor, machine.exchanged))  # fmt: skip
+
+    def keep(self) -> None:
+        """Keep this moment in the history."""
+        if self.history.keep(self.moment()):
+            self.since(Since(floor=self.machine.meta))
+
+    def since(self, told: Since) -> None:
+        """Go on from what has happened since the last moment that is kept."""
+        self.seen = set(told.met)
+        self.machine.floor, self.machine.exchanged = told.floor, told.exchanged
 
     def restore(self, moment: Moment) -> None:
         """Go back to a moment before now."""
@@ -171,7 +182,7 @@ class Run:
         self.ended = Ended() if moment.step is _nothing else None  # a program without items ends where it starts
         self.history.drop_after(moment.time)
         is_kept = bool(self.history.moments) and self.history.moments[-1] is moment
-        self.seen = set() if is_kept else set(moment.met)
+        self.since(Since(floor=moment.meta) if is_kept else moment.since)
 
     def _graph(self, moment: Moment) -> int:
         """The level of the outermost gradient that is being computed, or 0."""
@@ -260,8 +271,7 @@ class Run:
             self.looks += 1
             if self.looks % LOOKS == 0 and not gc.isenabled():  # a way back may be long
                 gc.collect(1)
-            if self.history.keep(self.moment()):
-                self.seen = set()
+            self.keep()
             self.journal.trim()
             if not self.journal.reaches(self.history.moments[0].mark):
                 self.history.drop_before(self.journal.reaches)
@@ -339,7 +349,7 @@ class Run:
 
     def _with_path(self, error: DplError) -> DplError:
         step, _, k = self.state
-        return in_path(error, self.machine._sites(k[2] if step is k[0] else k))
+        return in_path(error, self.machine._sites(step, k))
 
     def _last(self) -> Span:
         """The place of what the item does last."""
@@ -426,8 +436,7 @@ class Run:
         while size >= SHORT and self.time < time:
             if (found := self.forward(limit=min(self.time + size, time))) is not None:
                 return found
-            if self.history.keep(self.moment()):
-                self.seen = set()
+            self.keep()
         return None
 
     def _skipped(self, start: Moment, armed: set[Callable], passes: Callable[[Moment, Moment], bool]) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from dpl import host
 from dpl.debug import debugger as debugging
-from dpl.debug import depths, history
+from dpl.debug import depths, history, inspect
 from dpl.debug import run as running
 from dpl.debug.debugger import Debugger
 from dpl.debug.journal import Mark
@@ -22,7 +22,7 @@ from dpl.syntax.load import read
 from dplc.pipeline import Context, compile_to
 from dplc.stack import on_large_stack
 from dplc.tools import nonfinite
-from dplc.tools.debug import session
+from dplc.tools.debug import session, show
 
 PROGRAM = """let square x = x * x
 let loss p =
@@ -157,6 +157,19 @@ def test_a_step_out_of_a_sweep_passes_it_and_what_it_differentiates(monkeypatch)
     on_large_stack(work)
 
 
+def test_a_sweep_without_operations_has_no_steps() -> None:
+    def work() -> None:
+        d = debugger("let f (x : float) = 1.0\ndo print (grad f 2.0)\ndo print 1\n")
+        d.add_breakpoint("rev")
+        lines = []
+        while d.go("step").reason == "step":
+            lines.append(d.frames()[0].place.point.line)
+        assert lines == [2, 1, 3] and d.stopped.reason == "end"
+        assert d.go("next", back=True).reason == "step" and d.frames()[0].place.point.line == 3
+
+    on_large_stack(work)
+
+
 def test_a_step_out_of_a_loop_leaves_its_function() -> None:
     def work() -> None:
         d = debugger(DEEP)
@@ -219,6 +232,116 @@ def test_frames_that_two_deep_chains_share_are_not_walked(monkeypatch) -> None:
     on_large_stack(work)
 
 
+NESTED = """let yielded (x : float) = shift k -> x + 0.5 * k ()
+let produced n =
+  let sum = reset (
+    let _ = loop _ = () for i < n do
+      yielded (sin (float i)) in
+    0.0) in
+  sum + 1.0
+do print (produced 120)
+"""
+STATES = """let tick () = shift k -> fun s -> k s (s + 1)
+let rec ticks (n : int) (sum : int) : int =
+  if n = 0 then sum
+  else
+    let t = tick () in
+    ticks (n - 1) (sum + t)
+let counted n =
+  let run = reset (let sum = ticks n 0 in fun s -> sum + s) in
+  run 0
+do print (counted 100)
+"""
+CHOICES = """let flip () = shift k -> k 0 + k 1
+let rec many (n : int) : int =
+  if n = 0 then 0
+  else
+    let a = flip () in
+    a + many (n - 1)
+let count n =
+  let found = reset (many n) in
+  found + 1
+do print (count 6)
+"""
+
+
+PAUSES = """let pause (x : int) : int = shift k ->
+  let y = x + 1 in
+  k y
+let rec deep (n : int) : int =
+  if n = 0 then pause 1
+  else
+    1 + deep (n - 1)
+let body () =
+  let a = deep 9 in
+  let b = deep 9 in
+  a + b
+let total =
+  reset (1 * body ())
+do print total
+"""
+WITH_CONTINUATIONS = pytest.mark.parametrize("text", [NESTED, STATES, CHOICES], ids=["nested", "states", "choices"])
+
+
+@WITH_CONTINUATIONS
+def test_steps_back_pass_continuations(monkeypatch, text: str) -> None:
+    """What the program continued with at the lowest tells that it was deeper."""
+    monkeypatch.setattr(running, "PACE", 0.0)
+    monkeypatch.setattr(running, "MOST", 16)
+    looks, position = [], debugging.Debugger.position
+
+    def looked(self: Debugger):
+        looks.append(self.run.time)
+        return position(self)
+
+    def work() -> None:
+        d = debugger(text)
+        d.go("continue")
+        end = d.run.time
+        monkeypatch.setattr(debugging.Debugger, "position", looked)
+        while d.go("next", back=True).reason == "step":
+            pass
+        assert d.run.time == 0 and len(looks) < 60 and end > 800
+
+    on_large_stack(work)
+
+
+@pytest.mark.parametrize("text", [NESTED, STATES, CHOICES, PAUSES], ids=["nested", "states", "choices", "pauses"])
+def test_continuations_that_are_passed_were_deeper(monkeypatch, text: str) -> None:
+    """A step back that looks at every stop finds the same."""
+    monkeypatch.setattr(running, "PACE", 0.0)
+    monkeypatch.setattr(running, "MOST", 16)
+
+    def back(d: Debugger, time: int, move: str) -> tuple:
+        d.run.go_to(time)
+        d.stopped = debugging.Stop("step")
+        return d.go(move, back=True), d.run.time
+
+    def work() -> None:
+        d = debugger(text.replace("120", "12").replace("100", "12").replace("count 6", "count 3"))
+        d.go("continue")
+        wanted = [(time, move) for time in range(7, d.run.time, d.run.time // 9) for move in ("next", "out")]
+        found = [back(d, *where) for where in wanted]
+        monkeypatch.setattr(depths.Depths, "stays_deeper", lambda *_: False)
+        assert found == [back(d, *where) for where in wanted]
+
+    on_large_stack(work)
+
+
+def test_a_stop_looks_at_one_frame(monkeypatch) -> None:
+    asked, environment = [], inspect.environment
+    monkeypatch.setattr(inspect, "environment", lambda data: (asked.append(1), environment(data))[1])
+
+    def work() -> None:
+        d = debugger(DEEP)
+        d.add_breakpoint("main:1", "n = 10")
+        d.go("continue")
+        asked.clear()
+        assert show.stop(d, d.stopped) and len(asked) < 10 < len(d.frames())
+
+    on_large_stack(work)
+
+
 def test_a_graph_that_is_done_is_held_by_moments_only(fresh_heap) -> None:
     def work() -> None:
         d = debugger("let f x = sin (x * x)\ndo print (loop x = 1.0 for i < 8 do x - 0.1 * grad f x)\n")
@@ -248,7 +371,7 @@ def test_moments_have_a_budget(monkeypatch) -> None:
 
 def moment_at(time: int) -> history.Moment:
     nothing = (lambda *_: None, None, ())
-    return history.Moment(time, 0, *nothing, None, 0, Mark(0, 0, 0), (None, None), history.Stops(), frozenset(), 0)
+    return history.Moment(time, 0, *nothing, None, 0, Mark(0, 0, 0), (None, None), history.Stops(), history.Since())
 
 
 def test_a_way_back_searches_no_old_objects_for_cycles(monkeypatch) -> None:

@@ -52,9 +52,10 @@ def _known(compiler: Compiler, known: Closure, term: c.App, args: list[c.Term], 
     code, captured = known.code.ready(), known.env
     operands = [compiler.compile(arg, scope) for arg in args]
     if not code.direct and (enter := _entering(compiler, term)):
-        return Code(compiler.gather(operands, args, lambda env, values, k: (code.run, captured + values, enter(k))))
+        entered = lambda env, values, k: (code.run, captured + values, enter(k))  # noqa: E731
+        return Code(compiler.gather(operands, args, entered, term))
     if not all(operand.direct for operand in operands):
-        return Code(compiler.gather(operands, args, lambda env, values, k: (code.run, captured + values, k)))
+        return Code(compiler.gather(operands, args, lambda env, values, k: (code.run, captured + values, k), term))
     direct = [operand.direct for operand in operands if operand.direct]
     if code.direct:
         return at_once(_inline(code.direct, captured, direct, site(term)))
@@ -119,15 +120,16 @@ def _more(compiler: Compiler, code: Code, term: c.App, operands: list[Code]) -> 
 
 
 def _apply_next(compiler: Compiler, fn: Code, arg: Code, call: c.App) -> Run:
-    apply, enter = compiler.machine.apply, _entering(compiler, call)
+    apply, enter, sites = compiler.machine.apply, _entering(compiler, call), compiler.machine.sites
 
     def done(env: tuple, values: tuple, k: tuple) -> tuple:
         try:
             return apply(values[0], values[1:], enter(k) if enter else k)
-        except DplError as error:
-            raise located(error, call.span) from None
+        except DplError as error:  # of a call that has begun
+            failed = located(error, call.span)
+            raise (in_path(failed, [begun]) if (begun := sites.get(k[0])) == site(call) else failed) from None
 
-    return compiler.gather([fn, arg], [call.fn, call.arg], done)
+    return compiler.gather([fn, arg], [call.fn, call.arg], done, call)
 
 
 def _all_direct(compiler: Compiler, fn: Direct, args: tuple[Direct, ...], term: c.App) -> Run:

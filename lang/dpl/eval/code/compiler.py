@@ -63,26 +63,30 @@ class Compiler(ABC):
 
         return Code(self.gather(codes, terms, done))
 
-    def gather(self, codes: Sequence[Code], terms: Sequence[c.Term], done: Done) -> Run:
-        """Evaluate operands from left to right, then call `done` with their values.  For an operand that is not direct,
-        a frame keeps the environment and the values so far."""
-        stage = self._stage(codes, terms, 0, done)
+    def gather(self, codes: Sequence[Code], terms: Sequence[c.Term], done: Done, call: c.App | None = None) -> Run:
+        """Evaluate operands, of a `call` if they are, from left to right, then call `done` with their values.  For an
+        operand that is not direct, a frame keeps the environment and the values so far."""
+        stage = self._stage(codes, terms, 0, done, call)
         return lambda env, k: stage(env, (), k)
 
-    def _stage(self, codes: Sequence[Code], terms: Sequence[c.Term], start: int, done: Done) -> Done:
+    def _stage(
+        self, codes: Sequence[Code], terms: Sequence[c.Term], start: int, done: Done, call: c.App | None
+    ) -> Done:
         stop = next((i for i in range(start, len(codes)) if not codes[i].direct), len(codes))
         first = [code.direct for code in codes[start:stop] if code.direct]
         if stop == len(codes):
             if not first:
                 return done
             return lambda env, values, k: done(env, values + tuple([f(env) for f in first]), k)
-        run, rest = codes[stop].run, self._stage(codes, terms, stop + 1, done)
+        run, rest = codes[stop].run, self._stage(codes, terms, stop + 1, done, call)
 
         def resume(value: Value, frame: tuple) -> tuple:
             env, values = frame[1]
             return rest(env, values + (value,), frame[2])
 
         self.note(resume, terms[stop])
+        if call:
+            self.machine.gathered[resume] = site(call)
         return lambda env, values, k: run(env, (resume, (env, values + tuple([f(env) for f in first])), k))
 
     def note(self, resume: Callable, term: c.Term) -> None:

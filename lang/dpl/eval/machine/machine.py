@@ -80,6 +80,7 @@ class Machine:
         self.meta: tuple | None = None  # (chain, rest)
         self.levels = Levels()
         self.sites: WeakKeyDictionary[Callable, Site] = WeakKeyDictionary()  # resume -> the call that it waits for
+        self.gathered: WeakKeyDictionary[Callable, Site] = WeakKeyDictionary()  # -> the call whose operand it waits for
         self.end: Frame = (self._end, None, None)
         self.most_frames = most_frames()
         self.slice = min(SLICE, self.most_frames)
@@ -107,8 +108,7 @@ class Machine:
             return finished.value
         except (DplError, MemoryError) as failure:
             error = failure if isinstance(failure, DplError) else out_of_memory()
-            waiting = k[2] if step is k[0] else k
-            raise in_path(error, self._sites(waiting)) from None
+            raise in_path(error, self._sites(step, k)) from None
         finally:
             self.meta = meta
 
@@ -188,15 +188,23 @@ class Machine:
                 return
             k, meta = meta
 
-    def _sites(self, k: Frame) -> list[Site]:
-        """The calls for which the frames from `k` on wait, outermost first."""
+    def _sites(self, step: Callable, k: Frame) -> list[Site]:
+        """The calls for which the frames wait when a step fails, outermost first.  A call whose operands are still
+        evaluated has not begun: the frame outside that waits for it is not told."""
         found: list[Site] = []
         passed: Site | None = None  # of a call whose own frame may wait for it, too
-        sites = dict(self.sites)  # millions of frames wait for few calls
+        gathered: Site | None = None  # a call that has not begun
+        sites, operands = dict(self.sites), dict(self.gathered)  # millions of frames wait for few calls
+        if step is k[0]:  # the frame does not wait: it has its value, and goes on to the next operand
+            gathered, k = operands.get(step), k[2]
         for frame in self._frames(k):
-            if (site := sites.get(frame[0])) and (passed is None or site != passed):
-                found.append(site)
-            passed = site if frame[1] is CALLED else None
+            is_called = frame[1] is CALLED
+            if site := sites.get(frame[0]):
+                if site != passed and (is_called or site != gathered):
+                    found.append(site)
+                gathered = None
+            gathered = operands.get(frame[0], gathered)
+            passed = site if is_called else None
         found.reverse()
         return found
 
