@@ -36,7 +36,7 @@ def is_quiet(cx: Context, t: term.Term) -> bool:
 
 
 def in_any_order(cx: Context, first: term.Term, second: term.Term) -> bool:
-    """True if all `first` of some steps may come before all `second`: nobody sees it but by which of two errors is told.
+    """True if all `first` of some steps may come before all `second`: only which of two errors is told shows it.
 
     Either `first` only compares scalars, which neither fails nor depends on what `second` changes.  Or both are quiet
     and call known functions only: of an unknown one, nothing tells whether it prints."""
