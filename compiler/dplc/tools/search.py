@@ -164,6 +164,8 @@ def of_words(query: str, words: list[str], one: Known) -> float | None:
     name, doc = one.name.lower(), {stem(word.lower()) for word in WORD.findall(one.doc)}
     if query == name or bare(joined(query)) == bare(one.last):
         return 0
+    if bare(query.rpartition(".")[2]) == bare(one.last):  # `np.histogram`
+        return 1
     if one.last.lower().startswith(query):
         return 2
     in_name = sum(stem(word) in name for word in words)

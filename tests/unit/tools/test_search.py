@@ -21,6 +21,9 @@ def known() -> list:
         ("float -> float", {"abs", "cos", "exp"}),
         ("key -> int -> float[?]", {"Random.normal", "Random.uniform"}),
         ("np.linalg.inv", {"Linalg.inverse"}),
+        ("np.histogram", {"Plot.histogram", "Stats.histogram"}),  # and not what is in `Npy`
+        ("jax.nn.softmax", {"softmax"}),
+        ("diffrax.diffeqsolve", {"Ode.dopri5", "Ode.usual"}),
         ("vmap", {"map"}),
         ("random permutation", {"Random.permutation"}),
         ("gamma", {"Special.gamma", "Random.gamma"}),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from operator import eq
 
 from dpl.diagnostics import DplError
 from dpl.eval.values.value import Array, Con, Value, number
@@ -142,7 +143,7 @@ def equal(x: Value, y: Value) -> bool:
                     return False
                 if a.data and isinstance(a.data[0], INNER):
                     todo.extend(zip(a.data, b.data, strict=True))
-                elif not all(p == q for p, q in zip(a.data, b.data, strict=True)):
+                elif not all(map(eq, a.data, b.data)):
                     return False
             case _:
                 if a != b:

@@ -1,18 +1,20 @@
 """Arrays and loops -> core.
 
 [for i < n, x in xs -> e]   ->   Build(i, n, let xs' = xs in Build(k, length xs', let x = xs'[k] in e))
-[for i < n when p -> e]     ->   kept(Build(i, n, if p then Some e else None))
+[for i < n when p -> e]     ->   Build(k, count, let i = places[k] in e), where p holds at the `count` places;
+                                 kept(Build(i, n, if p then Some e else None)), if somebody sees the order of steps
 a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
 { a with [i] = e }          ->   update(a, e, i)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dpl.core import term, ty
 from dpl.core.walk import subterms
 from dpl.diagnostics import Diagnostic
+from dpl.node import node
 from dpl.source import Span
 from dpl.syntax import tree
 from dpl.types.messages.parts import Why, as_argument, phrase, printer, taken_apart
@@ -20,6 +22,7 @@ from dpl.types.rules.counts import extent, inner_size_of, size_of
 from dpl.types.rules.expressions import elements
 from dpl.types.rules.indentation import STEPS, ends_at_semicolon
 from dpl.types.rules.patterns import bind_pattern
+from dpl.types.rules.quiet import in_any_order
 from dpl.types.rules.shaped import sized
 from dpl.types.solve import sizes
 from dpl.types.solve.meta import PURE, Meta, Type, dimensions, prune
@@ -51,20 +54,59 @@ def clause(cx: Context, e: tree.Comprehension, k: int, expected: Type | None) ->
     hint = wanted.elem if type(wanted) is ty.Arr else None
     if k == len(e.clauses):
         with cx.allowing(PURE, "bulk", e.span):
-            return element(cx, e, expected)
-    built = every(cx, e, k, hint)
-    return built if e.cond is None or k + 1 < len(e.clauses) else kept(cx, built, e.span)
+            return cx.infer(e.body, expected)
+    match e.clauses[k]:
+        case tree.ForRange() as counted:
+            return ranging(cx, e, k, counted, hint)
+        case tree.ForIn(span, pattern, source):
+            return over(cx, e, k, pattern, cx.infer(source), span, hint)
+    raise AssertionError
 
 
-def element(cx: Context, e: tree.Comprehension, expected: Type | None) -> term.Term:
-    """One element of a comprehension; with `when`, an option."""
-    cond = None if e.cond is None else cx.check(e.cond, ty.BOOL, Why("the condition after `when`"))
-    body = cx.infer(e.body, expected)
+def ranging(cx: Context, e: tree.Comprehension, k: int, clause: tree.ForRange, hint: Type | None) -> term.Term:
+    """The array for `for i < n`."""
+    n = cx.check(clause.count, ty.I64, Why("the number of elements"))
+    known = inner_size_of if cx.ambient.reason == "bulk" else size_of
+    size = known(cx, clause.count) or cx.solver.unknown_size()
+    with cx.scope(), cx.allowing(PURE, "bulk", e.span):
+        index = cx.local(clause.name, ty.I64, clause.span)
+        cond, body = element(cx, e, k, hint)
+    return gathered(cx, Steps(e.span, index, n, size, lambda part: part), cond, body)
+
+
+def element(cx: Context, e: tree.Comprehension, k: int, hint: Type | None) -> tuple[term.Term | None, term.Term]:
+    """In the scope of clause `k`: the condition, if it is the last one and there is one, and what comes after."""
+    cond = None
+    if e.cond is not None and k + 1 == len(e.clauses):
+        cond = cx.check(e.cond, ty.BOOL, Why("the condition after `when`"))
+    return cond, clause(cx, e, k + 1, hint)
+
+
+@node
+class Steps:
+    """The steps of a clause, by index.  `around` binds the names of the clause in a part of a step."""
+
+    span: Span
+    index: str
+    count: term.Term
+    size: ty.Size
+    around: Callable[[term.Term], term.Term]
+
+
+def gathered(cx: Context, steps: Steps, cond: term.Term | None, body: term.Term) -> term.Term:
+    """The array of what the steps give, or those for which the condition holds."""
+    span = steps.span
+
+    def build(part: term.Term) -> term.Term:
+        return term.Build(span, ty.Arr(part.ty, steps.size), steps.index, steps.count, steps.around(part))
+
     if cond is None:
-        return body
+        return sized(cx, build(body))
+    if in_any_order(cx, cond, body):
+        return selected(cx, steps, build(cond), body)
     t = ty.Con(OPTION, (body.ty,))
-    some, none = option(cx, body.span, t, body), option(cx, e.span, t, None)
-    return term.If(e.span, t, cond, some, none)
+    some, none = option(cx, body.span, t, body), option(cx, span, t, None)
+    return kept(cx, build(term.If(span, t, cond, some, none)), span)
 
 
 def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.Term:
@@ -72,15 +114,51 @@ def option(cx: Context, span: Span, t: Type, content: term.Term | None) -> term.
     return term.Con(span, t, cx.datas[OPTION].cases[tag][0], tag, content)
 
 
+def selected(cx: Context, steps: Steps, conditions: term.Term, body: term.Term) -> term.Term:
+    """The elements of the steps for which a condition holds: all conditions are computed before the elements."""
+    name = cx.unique("conditions")
+    known = term.Var(steps.span, conditions.ty, name)
+
+    def element(at: term.Term) -> term.Term:
+        return term.Let(steps.span, body.ty, steps.index, (), at, steps.around(body))
+
+    found = compacted(cx, known, lambda at, one, other: term.If(steps.span, one.ty, at, one, other), element)
+    return term.Let(steps.span, found.ty, name, (), conditions, found)
+
+
 def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
-    """The values present in an array of options.  A first loop counts them and records their indices, in order: each
-    step records its own, and the next one writes over it if there was no value (as `Prelude._places`)."""
-    maybe, size = element_type(cx, options)
+    """The values present in an array of options."""
+    maybe, _size = element_type(cx, options)
     assert isinstance(maybe, ty.Con)
     (t,) = maybe.args
     assert not isinstance(t, ty.Size)
-    names = ("options", "state", "i", "count", "places", "k", "element")
-    xs, state, i, count, places, k, content = (cx.unique(name) for name in names)
+    name, content = cx.unique("options"), cx.unique("element")
+    xs = term.Var(span, options.ty, name)
+
+    def cases(at: term.Term, some: term.Term, none: term.Term) -> term.Term:
+        """`match at with Some element -> some | None -> none`"""
+        there = term.PCon(maybe, cx.datas[OPTION].cases[1][0], 1, term.PVar(t, content))
+        arms = (term.Arm(span, there, None, some), term.Arm(span, term.PWild(maybe), None, none))
+        return term.Match(span, some.ty, at, arms)
+
+    def element(at: term.Term) -> term.Term:
+        never = term.Prim(span, t, "error", (term.Lit(span, ty.STRING, ""),))
+        return cases(term.Prim(span, maybe, "index", (xs, at)), term.Var(span, t, content), never)
+
+    found = compacted(cx, xs, cases, element)
+    return term.Let(span, found.ty, name, (), options, found)
+
+
+Cases = Callable[[term.Term, term.Term, term.Term], term.Term]
+
+
+def compacted(cx: Context, marks: term.Var, cases: Cases, element: Callable[[term.Term], term.Term]) -> term.Term:
+    """The elements at the indices at which an array of marks says so: `cases mark yes no` tells.  A first loop counts
+    them and records their indices, in order: each step records its own, and the next one writes over it if there was
+    no element (as `Prelude._places`)."""
+    span = marks.span
+    mark, size = element_type(cx, marks)
+    state, i, count, places, k = map(cx.unique, ("state", "i", "count", "places", "k"))
     ints = ty.Arr(ty.I64, size)
     noted = ty.Tup((ty.I64, ints))
 
@@ -95,39 +173,16 @@ def kept(cx: Context, options: term.Term, span: Span) -> term.Term:
         pattern = term.PTuple(noted, (term.PVar(ty.I64, count), term.PVar(ints, places)))
         return term.Match(span, body.ty, scrutinee, (term.Arm(span, pattern, None, body),))
 
-    def cases(at: term.Term, some: term.Term, none: term.Term) -> term.Term:
-        """`match options[at] with Some element -> some | None -> none`"""
-        there = term.PCon(maybe, cx.datas[OPTION].cases[1][0], 1, term.PVar(t, content))
-        arms = (term.Arm(span, there, None, some), term.Arm(span, term.PWild(maybe), None, none))
-        return term.Match(span, some.ty, prim(maybe, "index", var(xs, options.ty), at), arms)
-
     one_more = prim(ty.I64, "add", var(count, ty.I64), int_lit(span, 1))
-    more = cases(var(i, ty.I64), one_more, var(count, ty.I64))
+    more = cases(prim(mark, "index", marks, var(i, ty.I64)), one_more, var(count, ty.I64))
     written = prim(ints, "update", var(places, ints), var(i, ty.I64), var(count, ty.I64))
     step = term.Tuple(span, noted, (more, written))
-    n = dim(var(xs, options.ty), 0, span)
+    n = dim(marks, 0, span)
     start = term.Tuple(span, noted, (int_lit(span, 0), prim(ints, "fill", n, int_lit(span, 0))))
     note = term.For(span, noted, state, start, i, n, open_(var(state, noted), step))
-    never = prim(t, "error", term.Lit(span, ty.STRING, ""))
-    item = cases(prim(ty.I64, "index", var(places, ints), var(k, ty.I64)), var(content, t), never)
-    found = term.Build(span, ty.Arr(t, cx.solver.unknown_size()), k, var(count, ty.I64), item)
-    return term.Let(span, found.ty, xs, (), options, open_(note, found))
-
-
-def every(cx: Context, e: tree.Comprehension, k: int, hint: Type | None) -> term.Term:
-    """The array that clause `k` and those after it produce."""
-    match e.clauses[k]:
-        case tree.ForRange(span, name, count):
-            n = cx.check(count, ty.I64, Why("the number of elements"))
-            known = inner_size_of if cx.ambient.reason == "bulk" else size_of
-            size = known(cx, count) or cx.solver.unknown_size()
-            with cx.scope(), cx.allowing(PURE, "bulk", e.span):
-                index = cx.local(name, ty.I64, span)
-                body = clause(cx, e, k + 1, hint)
-            return sized(cx, term.Build(e.span, ty.Arr(body.ty, size), index, n, body))
-        case tree.ForIn(span, pattern, source):
-            return over(cx, e, k, pattern, cx.infer(source), span, hint)
-    raise AssertionError
+    item = element(prim(ty.I64, "index", var(places, ints), var(k, ty.I64)))
+    found = term.Build(span, ty.Arr(item.ty, cx.solver.unknown_size()), k, var(count, ty.I64), item)
+    return open_(note, sized(cx, found))
 
 
 def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -> term.Term:
@@ -140,12 +195,14 @@ def over(cx: Context, e, k: int, pattern, source: term.Term, span: Span, hint) -
         learn(cx, xs, xs.ty)
         with cx.scope(), cx.allowing(PURE, "bulk", e.span):
             matched = bind_pattern(cx, pattern, elem)
-            body = clause(cx, e, k + 1, hint)
+            cond, body = element(cx, e, k, hint)
+
+    def around(part: term.Term) -> term.Term:
         if isinstance(matched, term.PVar):
-            body = term.Let(span, body.ty, matched.name, (), item, body)
-        else:
-            body = term.Match(span, body.ty, item, (term.Arm(span, matched, None, body),))
-        built = sized(cx, term.Build(e.span, ty.Arr(body.ty, size), index, dim(xs, 0, span), body))
+            return term.Let(span, part.ty, matched.name, (), item, part)
+        return term.Match(span, part.ty, item, (term.Arm(span, matched, None, part),))
+
+    built = gathered(cx, Steps(e.span, index, dim(xs, 0, span), size, around), cond, body)
     return term.Let(e.span, built.ty, name, (), source, built)
 
 
