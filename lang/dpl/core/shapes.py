@@ -20,12 +20,14 @@ NOTHING: Needs = (), frozenset()
 
 
 def innermost(ty: t.Ty) -> t.Ty:
+    """The element type of an array of any rank; any other type is its own."""
     while isinstance(ty, t.Arr):
         ty = ty.elem
     return ty
 
 
 def rank(ty: t.Ty) -> int:
+    """The number of dimensions: 0 for what is no array."""
     n = 0
     while isinstance(ty, t.Arr):
         ty, n = ty.elem, n + 1

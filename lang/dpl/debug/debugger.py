@@ -59,6 +59,7 @@ class Stop:
     text: str = ""
     breakpoint: Breakpoint | None = None
 
+
 AT_LEVEL = regex(r"\s@\s+(-?\d+)\s*$")  # `d x @ 2`
 
 

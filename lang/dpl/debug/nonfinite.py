@@ -74,6 +74,7 @@ class Origin:
 
 
 def text(x: Value) -> str:
+    """A number with up to six digits, an array as its shape, and `...` for other values."""
     plain = number(x)
     if isinstance(plain, float):
         return f"{plain:.6g}" if isfinite(plain) and plain != int(plain) else repr(plain)
@@ -83,6 +84,7 @@ def text(x: Value) -> str:
 
 
 def always() -> bool:
+    """Looks at every operation."""
     return True
 
 

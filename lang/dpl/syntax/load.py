@@ -71,6 +71,7 @@ def load_standard(name: str) -> Module:
 
 
 def module_name(path: Path) -> str:
+    """The module of a file: `tree.dp` is `Tree`."""
     return path.stem[:1].upper() + path.stem[1:]
 
 
@@ -91,6 +92,7 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
 
 
 def unreadable(name: str, error: Exception, where: Span | None = None) -> DplError:
+    """E0513 for a file that cannot be read, with the system's reason."""
     reason = (getattr(error, "strerror", None) or str(error)).lower()
     return DplError.at("E0513", f"{name} cannot be read: {reason}", where)
 

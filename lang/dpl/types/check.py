@@ -37,6 +37,7 @@ def check_program(modules: Sequence[Module], stdlib: Library | None = None) -> t
 
 
 def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Checked:
+    """Modules, imported ones first -> core, warnings and exports.  Raises all errors at once."""
     run = Run(stdlib or library())
     for module in modules:
         run.add(module)

@@ -35,6 +35,8 @@ class Code:
 
 
 def at_once(direct: Direct) -> Code:
+    """Code that computes its value without a step of the machine of its own."""
+
     def run(env: tuple, k: tuple) -> tuple:
         return k[0], direct(env), k
 

@@ -79,14 +79,17 @@ def decoded(data: bytes, what: str) -> str:
 
 
 def read_text(path: str) -> str:
+    """A file's text.  Raises an error if the file cannot be read or is not UTF-8."""
     return decoded(_read(path), f"`{path}`")
 
 
 def write_text(path: str, text: str) -> tuple:
+    """Writes a file in UTF-8, over an older one."""
     return _write(path, text.encode("utf-8"))
 
 
 def read_bytes(path: str) -> Array:
+    """A file's bytes, as an array of numbers from 0 to 255."""
     data = list(_read(path))
     return Array((len(data),), data)
 
@@ -102,6 +105,7 @@ def read_line(file: int) -> tuple[str, bool]:
 
 
 def write_bytes(path: str, data: Array) -> tuple:
+    """Writes a file, over an older one."""
     return _write(path, bytes(data.data))
 
 
@@ -129,10 +133,12 @@ def _opening(verb: str, path: str) -> Generator[None]:
 
 
 def clock(_unit: tuple) -> float:
+    """Seconds since 1970."""
     return host.current.clock()
 
 
 def env(name: str) -> tuple[str, bool]:
+    """An environment variable, and whether it is set.  Raises an error if it is not UTF-8."""
     value = host.current.environment(name)
     if value is None:
         return "", False

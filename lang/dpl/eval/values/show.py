@@ -130,6 +130,7 @@ def formatted(value: Value, kind: str, spec: str) -> str:
 
 
 def scalar_text(value: Value, kind: str) -> str:
+    """A number, boolean or string as text.  Floats have the fewest digits that read back as the same number."""
     value = number(value)
     match kind:
         case "string":

@@ -134,6 +134,7 @@ def list_items(xs: Con):
 
 
 def make_list(items: list, tail: Con = NIL) -> Con:
+    """A list of DPL with these items, before `tail`."""
     for item in reversed(items):
         tail = Con(1, "::", (item, tail))
     return tail

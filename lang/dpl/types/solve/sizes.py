@@ -17,10 +17,12 @@ ONE = Size(1)
 
 
 def name(text: str) -> Size:
+    """The size that is one variable."""
     return Size(0, (((text,), 1),))
 
 
 def add(a: Size, b: Size, factor: int = 1) -> Size:
+    """`a + factor * b`, in normal form."""
     total = as_terms(a)
     for key, value in as_terms(b).items():
         total[key] = total.get(key, 0) + factor * value
@@ -28,10 +30,12 @@ def add(a: Size, b: Size, factor: int = 1) -> Size:
 
 
 def sub(a: Size, b: Size) -> Size:
+    """`a - b`, in normal form."""
     return add(a, b, -1)
 
 
 def mul(a: Size, b: Size) -> Size:
+    """`a * b`, in normal form."""
     return from_terms(multiply(as_terms(a), as_terms(b)))
 
 

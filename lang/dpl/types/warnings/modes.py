@@ -33,6 +33,7 @@ NUMBERED = ("Prelude.mapi", "List.mapi")
 
 
 def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
+    """The warnings for a program, one for each place."""
     told = set[Span]()
     for found in wasted(program, own):
         assert found.span
