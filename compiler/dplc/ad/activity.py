@@ -47,6 +47,7 @@ class Graph:
 
 
 def reach(start: Iterable[Node], edges: dict[Node, list[Node]]) -> set[Node]:
+    """The nodes that can be reached along the edges, those at the start included."""
     seen = set(start)
     todo = list(seen)
     while todo:

@@ -76,6 +76,7 @@ UNIT = f.Const((), f.UNIT)
 
 
 def int_(value: int) -> f.Const:
+    """An i64."""
     return f.Const(value, f.I64)
 
 

@@ -68,6 +68,7 @@ UNIT = Bundle((), UNIT_ATOM)
 
 
 def integer(n: int) -> f.Const:
+    """An i64, as indices and lengths are."""
     return f.Const(n, f.I64)
 
 
@@ -91,6 +92,7 @@ def leaves(value: Value) -> list[f.Atom]:
 
 
 def type_of(value: Value) -> f.Type:
+    """The type of a value; a bundle's is a tuple."""
     return f.Tup(tuple([type_of(item) for item in value.items])) if isinstance(value, Bundle) else value.ty
 
 

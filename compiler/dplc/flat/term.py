@@ -79,6 +79,7 @@ BOOL, I64, F64, F32, UNIT, STR = Num("bool"), Num("i64"), Num("f64"), Num("f32")
 
 
 def is_float(ty: Type) -> bool:
+    """True for the types that have a derivative: f16, f32, f64."""
     return isinstance(ty, Num) and ty.name in ("f16", "f32", "f64")
 
 

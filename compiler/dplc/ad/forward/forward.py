@@ -457,6 +457,7 @@ def zeros_of_choice(y: f.Var) -> Zeros:
 
 
 def linear(b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
+    """A linear operation on tangents: the operation itself, with the tangents in place of their primals."""
     args = (tangents.get(i, arg) for i, arg in enumerate(op.args))
     return b.op(op.op, *args, span=op.span, **dict(op.attrs))
 

@@ -44,6 +44,7 @@ from dplc.passes.simplify.purity import droppable
 
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
+    """A Par on the host or, where a launch pays, on the device.  What only the device does gives zeros on the host."""
     nest = _Nest(e, outer, variables)
     for_device = any(out.kind == "done" for out in outer.outs)
     on_host = partial(zeros, f.Tup(tuple([var.ty for var in variables]))) if for_device else nest.write

@@ -110,5 +110,6 @@ class Shape:
 
 
 def function(head: str, lines: list[str]) -> str:
+    """An internal function of LLVM. The attribute lets vectors of 512 bits stay whole where the machine has them."""
     body = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
     return f'define internal {head} nounwind "min-legal-vector-width"="512" {{\n{body}\n}}'

@@ -24,6 +24,7 @@ from dplc.narrow import expect_type
 
 
 def num(ty: f.Type) -> str:
+    """The name of a number's type."""
     return expect_type(f.Num, ty).name
 
 
