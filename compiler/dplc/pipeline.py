@@ -107,8 +107,7 @@ class Stage:
 
 
 def named(place: str) -> Callable[..., Any]:
-    """The function `module:name`.  Its module is imported only now, so a run pays for no stage that it does not need.
-    """
+    """The function `module:name`.  Its module is imported only now: a run pays for no stage that it does not need."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 

@@ -27,10 +27,6 @@ def width(ty: Type) -> int:
     return sum(map(width, ty.items)) if isinstance(ty, Tup) else 1
 
 
-def is_unit(ty: Type) -> bool:
-    return ty == Tup(())
-
-
 def is_numbers(ty: Type) -> bool:
     """True for numbers, and for tuples of them, such as what is kept for the way back."""
     return isinstance(ty, Num) or (isinstance(ty, Tup) and all(map(is_numbers, ty.items)))

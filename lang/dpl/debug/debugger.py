@@ -126,8 +126,8 @@ class Debugger(Listener):
         del self.breakpoints[number]
         self.arm()
 
-    def clear_breakpoints(self, kept: Callable[[Breakpoint], bool] = lambda _: False) -> None:
-        self.breakpoints = {n: b for n, b in self.breakpoints.items() if kept(b)}
+    def clear_breakpoints(self) -> None:
+        self.breakpoints = {}
         self.arm()
 
     def restarted(self) -> None:

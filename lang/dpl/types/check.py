@@ -30,9 +30,9 @@ class Checked:
     exports: dict[str, Exports]
 
 
-def check_program(modules: Sequence[Module], stdlib: Library | None = None) -> tuple[term.Program, list[Diagnostic]]:
+def check_program(modules: Sequence[Module]) -> tuple[term.Program, list[Diagnostic]]:
     """Modules in order of execution -> the program and its warnings.  Raises DplError with all errors at once."""
-    checked = check_all(modules, stdlib)
+    checked = check_all(modules)
     return checked.program, checked.warnings
 
 

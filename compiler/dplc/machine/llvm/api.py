@@ -118,6 +118,7 @@ def function(name: str) -> Any:
 
 
 def call(name: str, *args: Any) -> Any:
+    """Calls a C function; one thread at a time does so."""
     with LOCK:
         return function(name)(*args)
 
@@ -132,11 +133,13 @@ def answer(name: str, *args: Any) -> tuple[Any, str]:
 
 
 def version() -> tuple[int, ...]:
+    """The version of LLVM: major, minor, patch."""
     packed = call("GetVersionInfo")
     return tuple(packed >> shift & 255 for shift in (16, 8, 0))
 
 
 def default_triple() -> str:
+    """The triple of the machine that LLVM runs on."""
     return answer("GetDefaultTargetTriple")[1]
 
 

@@ -366,10 +366,12 @@ class Writer:
 
 
 def result_type(leaves: Sequence[str]) -> str:
+    """The type of what a function returns: nothing, one value, or a struct of several."""
     return "void" if not leaves else leaves[0] if len(leaves) == 1 else "{ " + ", ".join(leaves) + " }"
 
 
 def typed(types: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Operands as LLVM writes them, each with its type."""
     return [f"{t} {v}" for t, v in zip(types, values, strict=True)]
 
 

@@ -41,6 +41,7 @@ def is_linked(symbol: str) -> bool:
 
 
 def new_jit() -> api.Jit:
+    """A JIT for this machine, with the C library's functions of numbers."""
     target.start()
     api.load_library("libm.so.6")
     return api.Jit(target.host())

@@ -141,6 +141,7 @@ def keep(place: str, seconds: dict[str, float]) -> None:
 
 
 def read(place: str) -> Program | None:
+    """The program in this file of the cache, if it is there."""
     entry = cache_file.read(place)
     return unpacked(*entry) if entry else None
 

@@ -243,6 +243,7 @@ class Layout:
 
 
 def ground_set(ty: t.Ty) -> Ground:
+    """The lambda set of a ground function type."""
     if isinstance(ty, t.Fn) and isinstance(ty.eff, Ground):
         return ty.eff
     raise Bug(f"not a ground function type: {ty}")

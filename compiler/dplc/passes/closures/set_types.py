@@ -83,6 +83,7 @@ class Slot(t.Hole):
 
 
 def arrow(arg: t.Ty, functions: Set | Ground | Slot, result: t.Ty) -> t.Fn:
+    """A function type whose effect is replaced by the functions that it may stand for."""
     return t.Fn(arg, functions, result)
 
 
@@ -94,6 +95,7 @@ def root(functions: Any) -> Set:
 
 
 def is_set(part: object) -> TypeGuard[Set | Ground | Slot]:
+    """True for a lambda set in one of its three forms."""
     return isinstance(part, Set | Ground | Slot)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.walk import subterms
 from dpl.node import node, replace
 from dpl.source import Span
 
@@ -98,6 +97,7 @@ def arity(e: c.Term) -> int:
 
 
 def captures_on_call(fn: c.Term) -> bool:
+    """True if a call of the function may capture its continuation, by the effect of its type."""
     return isinstance(expect_type(t.Fn, fn.ty).eff, t.Ctl)
 
 
@@ -109,7 +109,3 @@ def spine(e: c.App) -> tuple[c.Term, list[c.App]]:
         applications.append(head)
         head = head.fn
     return head, applications[::-1]
-
-
-def mentions(e: c.Term, name: str) -> bool:
-    return (isinstance(e, c.Var) and e.name == name) or any(mentions(part, name) for part in subterms(e))

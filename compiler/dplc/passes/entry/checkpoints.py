@@ -201,12 +201,15 @@ def component(whole: c.Term, types: Sequence[t.Ty], i: int) -> c.Term:
 
 
 def given_name(number: int) -> str:
+    """What a checkpoint has given for a loop's state, by the loop's number."""
     return f"main.at.given{number}"
 
 
 def before_name(number: int) -> str:
+    """The state before a loop."""
     return f"main.at.before{number}"
 
 
 def cotangent_name(number: int) -> str:
+    """The cotangent of a loop's state."""
     return f"main.at.cotangent{number}"

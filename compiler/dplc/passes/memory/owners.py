@@ -154,4 +154,5 @@ def split(atoms: tuple[f.Atom, ...], consumed) -> tuple[list[f.Atom], list[f.Ato
 
 
 def consumed_operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> list[f.Atom]:
+    """The operands whose owners the right-hand side takes."""
     return operands(rhs, borrowed)[0]

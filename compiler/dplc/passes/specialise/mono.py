@@ -316,14 +316,17 @@ def exported(name: str) -> str:
 
 
 def bound(let: c.Let | c.LetRec) -> list[str]:
+    """The names that a let binds."""
     return [let.name] if isinstance(let, c.Let) else [name for name, _ in let.bindings]
 
 
 def definitions(let: c.Let | c.LetRec) -> list[c.Term]:
+    """What the names of a let stand for."""
     return [let.rhs] if isinstance(let, c.Let) else [rhs for _, rhs in let.bindings]
 
 
 def rebuilt(let: c.Let | c.LetRec, rhs: list[c.Term], suffix: str, body: c.Term) -> c.Term:
+    """The let with other definitions, whose names end in `suffix`."""
     if isinstance(let, c.Let):
         return c.Let(let.span, body.ty, let.name + suffix, (), rhs[0], body)
     names = [name + suffix for name in bound(let)]

@@ -229,11 +229,11 @@ class Context(Scope):
             case _:
                 raise AssertionError(name)
 
-    def local(self, name: str, t: Type, span: Span, size: ty.Size | None = None) -> str:
+    def local(self, name: str, t: Type, span: Span) -> str:
         """Binds a monomorphic local name; returns its name in core."""
         core = self.unique(name)
         if name != "_":
-            self.bind(name, Value(core, mono(t), span, size=size))
+            self.bind(name, Value(core, mono(t), span))
         return core
 
 

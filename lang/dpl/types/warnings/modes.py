@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 
 from dpl.core import term, ty
+from dpl.core.names import mentioned
 from dpl.core.term import Def, Program, Term
 from dpl.core.walk import changed, within
 from dpl.diagnostics import Diagnostic
@@ -227,7 +228,7 @@ def bound(t: Term) -> Iterator[str]:
 
 
 def uses(t: Term) -> Counter[str]:
-    return Counter(part.name for part in within(t) if isinstance(part, term.Var))
+    return Counter(mentioned(t))
 
 
 @record

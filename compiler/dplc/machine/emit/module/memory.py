@@ -149,19 +149,19 @@ class Droppers:
         inline = "" if isinstance(ty, f.Data) else " noinline"  # cells are dropped in the hottest loops
         return function(f"fastcc void {self.name('drop', ty)}(ptr %p){inline}", w)
 
-    def _less(self, w: Writer, ty: f.Type, owner: str = "%p") -> Values:
-        """Decrements a count."""
-        count = w.let(f"load i64, ptr {owner}")
+    def _less(self, w: Writer, ty: f.Type) -> Values:
+        """Decrements the count of the block at %p."""
+        count = w.let("load i64, ptr %p")
 
         def free() -> Values:
             if type_name(ty) == "block":
-                self.free_block(w, owner)
+                self.free_block(w, "%p")
             else:
-                w.do(f"call tailcc void {self.name('free', ty)}(ptr {owner})")
+                w.do(f"call tailcc void {self.name('free', ty)}(ptr %p)")
             return []
 
         def less() -> Values:
-            w.do(f"store i64 {w.let(f'sub i64 {count}, 1')}, ptr {owner}")
+            w.do(f"store i64 {w.let(f'sub i64 {count}, 1')}, ptr %p")
             return []
 
         return w.choose(self._is_last(w, ty, count), (), free, less)
