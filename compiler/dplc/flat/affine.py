@@ -37,6 +37,7 @@ class Affine:
         self.arrays: dict[str, f.Var] = {}  # those whose lengths are terms
 
     def loop(self, index: f.Var, count: f.Atom) -> None:
+        """Notes that an index goes from 0 to a count of steps."""
         self.counts[index.name] = self.trip(count)
 
     def loops(self, rhs: f.Rhs) -> None:
@@ -162,11 +163,15 @@ class Affine:
         return combined(left, right, -1)
 
     def sum(self, atom: f.Atom) -> Sum:
+        """What an atom is, as a sum; a variable of which nothing is known is itself.  A constant that is no whole
+        number has no terms.
+        """
         if isinstance(atom, f.Const):
             return {ONE: atom.value} if isinstance(atom.value, int) else {}
         return self.sums.get(atom.name, {atom.name: 1})
 
     def length(self, dim: Dim | None) -> Sum | None:
+        """A dimension as a sum; None if it is not known."""
         match dim:
             case None:
                 return None

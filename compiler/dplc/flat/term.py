@@ -127,6 +127,7 @@ class Op:
     span: Span = NOWHERE
 
     def attr(self, name: str, default: Any = None) -> Any:
+        """The attribute of this name, or the default."""
         for key, value in self.attrs:
             if key == name:
                 return value
@@ -400,5 +401,6 @@ class Supply:
         self.count = 0
 
     def fresh(self, hint: str) -> str:
+        """A name that no other has: the hint up to its first point, and a number."""
         self.count += 1
         return f"{hint.split('.')[0] or 'v'}.{self.count}"

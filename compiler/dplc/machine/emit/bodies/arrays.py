@@ -31,6 +31,7 @@ class Array:
 
     @property
     def values(self) -> Values:
+        """The registers of the array, as a value of flat has them."""
         return [self.owner, self.data, *self.dims]
 
     @property
@@ -40,6 +41,7 @@ class Array:
 
     @property
     def type(self) -> f.Arr:
+        """The type of the array in flat."""
         return f.Arr(self.elem, len(self.dims))
 
     @property

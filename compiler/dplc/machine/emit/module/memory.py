@@ -78,6 +78,7 @@ class Droppers:
         self.counting = False  # whether the bytes that are freed are counted
 
     def freed(self, w: Writer, size: str) -> None:
+        """Counts freed bytes for `dpl bench`."""
         if self.counting:
             w.store("i64", w.add(w.load("i64", FREED), size), FREED)
 
@@ -123,11 +124,13 @@ class Droppers:
         w.do(f"store i64 {w.let(f'sub i64 {owners}, 1')}, ptr {cell}")
 
     def drop(self, w: Writer, ty: f.Type, values: Values) -> None:
+        """Calls the functions that drop the blocks of a value; null needs none."""
         for i, part in parts(ty):
             if values[i] != "null":
                 w.do(f"call fastcc void {self.name('drop', part)}(ptr {values[i]})")
 
     def name(self, verb: str, ty: f.Type) -> str:
+        """The name of the function that drops or frees values of a type, which is written at the end."""
         key = type_name(ty)
         self.wanted.setdefault(key, ty)
         return f'@"{verb} {key}"'
@@ -135,6 +138,7 @@ class Droppers:
     # ---- the functions
 
     def text(self) -> str:
+        """The functions that were asked for, and those that these need."""
         done: dict[str, str] = {}
         while missing := [key for key in self.wanted if key not in done]:
             for key in missing:

@@ -160,10 +160,12 @@ class Straight(Lanes):
         return self.w.let(f"fadd {vector_type(num(x.ty), self.vector_lanes)} {a}, {b}") if a and b else a or b
 
     def split(self, x: f.Atom, vector: str) -> list[str]:
+        """A long vector as several that fit into registers."""
         lanes = self.vector_lanes
         return [self.part(num(x.ty), vector, LANES, range(first, first + lanes)) for first in range(0, LANES, lanes)]
 
     def part(self, ty: str, vector: str, lanes: int, which: Sequence[int]) -> str:
+        """Some lanes of a vector."""
         t = vector_type(ty, lanes)
         return self.w.let(f"shufflevector {t} {vector}, {t} poison, {places(which)}")
 
