@@ -172,7 +172,7 @@ class Derivatives(ABC):
         return simplified(fn, self.supply, self.program, short) if short else fn
 
     def pulled(self, ad: f.Ad) -> Reversed:
-        """The reverse derivative at a site of `vjp`: with respect to its last argument, for all leaves of the result."""
+        """The reverse derivative at a site of `vjp`: for its last argument, and all leaves of the result."""
         fn = self.body(ad.fn, ad.span)
         active = self.pulled_leaves(fn)
         return self.reverse(ad.fn, active, tuple((i, NO_ZEROS) for i in self.wanted_leaves(fn)), ad.span)

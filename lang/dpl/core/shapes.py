@@ -52,6 +52,7 @@ class GlobalNeeds:
         self.known: dict[str, Needs] = {}
 
     def of(self, name: str) -> Needs:
+        """The sizes that a definition needs, with those that the definitions it calls need (a fixpoint)."""
         if name not in self.known:
             definition = self.definition(name)
             if definition is None or not definition.params:

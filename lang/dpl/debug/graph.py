@@ -26,6 +26,7 @@ class Box:
 
     @property
     def operations(self) -> str:
+        """The operations of a box, each with how often it was done."""
         return ", ".join(f"{name} x{n}" if n > 1 else name for name, n in self.names.items())
 
 

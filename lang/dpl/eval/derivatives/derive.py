@@ -32,6 +32,7 @@ class Levels:
         self._next = count(1)
 
     def fresh(self) -> int:
+        """A level above all earlier ones."""
         return next(self._next)
 
 

@@ -52,6 +52,7 @@ class Outside:
         return ()
 
     def close(self) -> None:
+        """Has everything printed, and ends the line of a progress bar."""
         self.out.flush()
         if self._progress:
             sys.stderr.write("\n")
@@ -60,11 +61,13 @@ class Outside:
         return len(self.args)
 
     def arg(self, i: int) -> str:
+        """An argument of the command, from 0.  Raises R0705 if there are fewer."""
         if not 0 <= i < len(self.args):
             raise DplError.at("R0705", f"there is no argument number {i}: the program was given {len(self.args)}")
         return decoded(host.current.raw(self.args[i]), f"argument {i + 1} of the command")
 
     def exit(self, code: int):
+        """Ends the program; the operating system sees eight bits of the code."""
         raise ProgramExit(code & 0xFF)
 
 

@@ -45,6 +45,7 @@ class Shower:
         return format(shown, spec) if not kinds and form.suits_text else shown
 
     def show(self, value: Value, ty: t.Ty, abridged: bool = False, form: Form = ("", frozenset())) -> str:
+        """The text of a value; a string is itself.  Values that nest deeply take no stack."""
         if ty == t.STRING:
             return value
         out: list[str] = []
