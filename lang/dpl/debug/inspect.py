@@ -62,7 +62,6 @@ class Frame:
 
     @property
     def function(self) -> Function:
-        """The function that was called."""
         return self.place.point.function
 
     def variables(self) -> list[Variable]:
