@@ -109,8 +109,9 @@ class Affine:
         return self.is_natural(self.sum(op.args[1]))
 
     def on_ring(self, op: f.Op) -> tuple[str, int, int] | None:
-        """The index i of a loop of n steps, and the numbers c and t, of (i + c + t n) mod n, if the operand of `mod` is
-        at least -n, and less than 2 n, for every n that the length can be.  Of several c it is the least one."""
+        """For an operand i + c + t n of `mod`, where n is the length and i the index of a loop of n steps: i, c and t.
+        The operand must be at least -n and less than 2 n, for every n that the length can be.  Of several c it is the
+        least one."""
         if op.op != "mod" or op.args[0].ty != f.I64:
             return None
         length, at = self.sum(op.args[1]), self.sum(op.args[0])
@@ -126,8 +127,8 @@ class Affine:
         return min(found, key=lambda place: abs(place[1]), default=None)
 
     def turned(self, op: f.Op) -> tuple[str, int] | None:
-        """The index i of a loop of n steps, and the number c, of which (i + c) mod n is the same as `mod` gives; here
-        its operand is i + c + t n for any t.  -n <= c <= n for every n that the length can be."""
+        """For an operand i + c + t n of `mod`, where n is the length, i the index of a loop of n steps, and t any
+        number: i and c, so that `mod` gives (i + c) mod n.  -n <= c <= n for every n that the length can be."""
         if op.op != "mod" or op.args[0].ty != f.I64:
             return None
         length, at = self.sum(op.args[1]), self.sum(op.args[0])

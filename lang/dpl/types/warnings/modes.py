@@ -265,8 +265,8 @@ def is_partial(t: Term, index: str, changing: set[str]) -> bool:
 
 
 def is_place(t: Term, moved: Moved) -> bool:
-    """Whether a term sets the element at the index of the loop to the input that is moved: `{ x with [i] = t }`, or
-    moves it where another index is equal: `if i = j then x[j] + t else x[j]`."""
+    """True if a term moves the input at the index of the loop: it sets the element there, `{ x with [i] = t }`, or asks
+    each index whether it is that one, `if i = j then x[j] + t else x[j]`."""
     match t:
         case term.Prim(op="update"):
             return moved.follows and is_set(t, moved)
