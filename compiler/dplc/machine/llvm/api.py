@@ -184,9 +184,11 @@ class Machine:
             call("DisposeTargetData", data)
 
     def emit_object(self, module: Module) -> bytes:
+        """The object code of a module."""
         return self.emitted(module, 1)
 
     def emit_assembly(self, module: Module) -> str:
+        """The assembly text of a module."""
         return self.emitted(module, 0).decode()
 
     def emitted(self, module: Module, kind: int) -> bytes:
@@ -206,6 +208,7 @@ class Module:
         self.handle = handle
 
     def text(self) -> str:
+        """The module as LLVM text."""
         return answer("PrintModuleToString", self.handle)[1]
 
 

@@ -27,6 +27,7 @@ class Target:
 
     @property
     def arch(self) -> str:
+        """The architecture, by LLVM's name for it."""
         return self.name.partition("-")[0]
 
     @property

@@ -60,6 +60,7 @@ class Source:
     small: set[str] = field(default_factory=set)  # functions that are optimised for size
 
     def read(self, text: str, small: bool) -> None:
+        """Adds what a file defines.  Functions of a `small` one are optimised for size."""
         for node in ast.parse(text).body:
             match node:
                 case ast.FunctionDef():

@@ -30,6 +30,7 @@ class LoadedLibrary:
         perf_map.note(code, symbols[0], self.address(symbols[0]))
 
     def address(self, symbol: str) -> int:
+        """The address of an exported symbol."""
         return self.linked.addresses[symbol]
 
 

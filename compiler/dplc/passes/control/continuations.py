@@ -53,10 +53,12 @@ class Continuing:
         self.count = 0
 
     def fresh(self, hint: str, ty: t.Ty, span: Span) -> c.Var:
+        """A new variable of core."""
         self.count += 1
         return c.Var(span, ty, f"{hint}.c{self.count}")
 
     def type(self, ty: t.Ty) -> t.Ty:
+        """A type in which functions that capture take a continuation."""
         found = self.types.get(id(ty))
         if found is None:
             found = self.types[id(ty)] = (ty, self.converted(ty))
@@ -84,6 +86,7 @@ class Continuing:
         return self.type(ty) if count == 1 else t.Fn(self.type(fn.arg), t.PURE, self.worker(fn.result, count - 1))
 
     def data(self, data: c.Data) -> c.Data:
+        """The declaration of a data type with such types."""
         return replace(data, cases=tuple((name, None if ty is None else self.type(ty)) for name, ty in data.cases))
 
 

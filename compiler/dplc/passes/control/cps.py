@@ -60,6 +60,7 @@ class Program(Continuing):
         self.arity = {name: arity(e) for name, e in mono.functions.items()}
 
     def run(self) -> Mono:
+        """Converts all functions and items."""
         mono = self.mono
         definitions = {name: Converter(self).definition(name, e) for name, e in mono.functions.items()}
         functions = {name: expect_type(c.Lam, e) for name, e in definitions.items()}
