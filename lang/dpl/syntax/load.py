@@ -42,6 +42,7 @@ class Module:
 
     @property
     def tree(self) -> File:
+        """The syntax tree, which is made at its first use.  Raises the syntax errors."""
         if self.parsed is None:
             self.parsed = parse(self.source)
         return self.parsed
@@ -180,6 +181,7 @@ class Loader:
         self.problems: list[Diagnostic] = []
 
     def load(self, main: Source) -> list[Module]:
+        """The modules of a program, imported ones first."""
         return self.add(Module(MAIN, main))
 
     def add(self, main: Module) -> list[Module]:
@@ -225,6 +227,7 @@ class Loader:
         return alias, self.names[real]
 
     def find(self, decl: tree.DeclImport, importer: Source) -> Path:
+        """The file of an import, beside the file that imports it.  Raises E0510 or E0511."""
         folder = importer.path.parent if importer.path else Path()
         target = decl.target
         if "\0" in target:

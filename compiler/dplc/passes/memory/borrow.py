@@ -107,6 +107,7 @@ class Given:
         return found
 
     def taken(self, borrowed: Borrowed) -> set[Token]:
+        """The owners that a function gives away, with these parameters borrowed."""
         return self.always.union(*[tokens for fn, i, tokens in self.calls if i not in borrowed[fn]])
 
 

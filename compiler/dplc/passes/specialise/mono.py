@@ -57,6 +57,7 @@ class Monomorphiser(Copier):
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
 
     def run(self, exports: Sequence[c.Def]) -> Mono:
+        """The copies that the items and exports need."""
         copied: list[c.Def | tuple[str, c.Term]] = []
         for item in self.program.items:
             match item:
@@ -157,6 +158,7 @@ class Monomorphiser(Copier):
         return sizes.telling(self, sizes.to_tell(self, e, scope), lambda ty: self.mention(e.span, ty, name), ty)
 
     def mention(self, span: Span, ty: t.Ty, name: str) -> c.Var:
+        """A mention of a copy; the function that is being copied now calls it."""
         if self.current:
             self.current[-1][name] = None
         return c.Var(span, ty, name)

@@ -85,9 +85,11 @@ class Sizes:
         return self.origins[id(size)][1]
 
     def fresh(self, level: int) -> Size:
+        """An unknown size, which inference will find."""
         return self._new("!", level)
 
     def unknown(self, level: int) -> Size:
+        """A size that is known only at run time."""
         return self._new("?", level)
 
     def _new(self, mark: str, level: int) -> Size:
@@ -116,6 +118,7 @@ class Sizes:
         return size
 
     def unify(self, a: Size, b: Size) -> Verdict:
+        """Makes two sizes equal by linking an unknown, if one follows, and says how far they are equal."""
         a, b = self.norm(a), self.norm(b)
         difference = sub(a, b)
         if not difference.terms:
@@ -176,6 +179,7 @@ class Sizes:
         return None
 
     def link(self, unknown: str, solution: Size) -> None:
+        """Notes what an unknown size is."""
         self.links[unknown] = solution
         self.places[unknown] = self.place
         self.lower(solution, self.levels[unknown])
