@@ -45,6 +45,14 @@ def test_words_of_the_glossary_name_code() -> None:
     assert not [word for word in words if word != "Par" and not any(file.endswith("/" + word) for file in files)]
 
 
+def test_rows_that_pages_quote_are_those_of_the_table() -> None:
+    page = (ROOT / "docs/contributing/adding.md").read_text(encoding="utf-8")
+    quoted = [line for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
+    rows = (ROOT / "lang/dpl/prims/scalar.py").read_text(encoding="utf-8")
+    assert len(quoted) > 1
+    assert not [line for line in quoted if line not in rows]
+
+
 def test_maps_name_every_folder() -> None:
     """ARCHITECTURE.md has the folders of the language and of the compiler, tests/README.md those of the tests."""
     house, tests = ((ROOT / name).read_text(encoding="utf-8") for name in ("ARCHITECTURE.md", "tests/README.md"))

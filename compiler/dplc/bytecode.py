@@ -189,6 +189,7 @@ def key() -> str:
 
 
 def keep() -> None:
+    """From now on Python writes and finds bytecode in the cache: one pack for all modules that a run imports."""
     Loader.pack = pack = Pack(entry(f"pack-{key()}"))
     loaders = (
         (ExtensionFileLoader, EXTENSION_SUFFIXES), (pack.loader, SOURCE_SUFFIXES),

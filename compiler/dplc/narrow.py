@@ -15,12 +15,14 @@ T = TypeVar("T")
 
 
 def expect_type(kind: type[T], x: object) -> T:
+    """`x`, which is of this class."""
     if not isinstance(x, kind):
         raise Bug(f"not a {kind.__name__}: {x}")
     return x
 
 
 def a_type(argument: t.Ty | t.Size | t.Effect) -> t.Ty:
+    """An argument of a type constructor that is a type, not a size or an effect."""
     if isinstance(argument, t.Size | t.Pure | t.Ctl):
         raise Bug(f"not a type: {argument}")
     return argument

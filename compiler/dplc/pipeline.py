@@ -107,6 +107,7 @@ class Stage:
 
 
 def named(place: str) -> Callable[..., Any]:
+    """The function `module:name`.  Its module is imported only now: a run pays for no stage that it does not need."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
@@ -371,6 +372,7 @@ def show_code(made: Any) -> str:
 
 
 def stage_of(name: str) -> Stage:
+    """The row of a stage, or of one that is beside the spine."""
     return STAGES[NAMES.index(name)] if name in NAMES else SIDE_STAGES[SIDE_NAMES.index(name)]
 
 

@@ -80,6 +80,7 @@ class Diagnostic:
 
     @property
     def severity(self) -> str:
+        """Warnings that the options deny are errors."""
         return "warning" if self.code.startswith("W") and not self.denied else "error"
 
 
@@ -92,6 +93,7 @@ class DplError(Exception):
 
     @classmethod
     def at(cls, code: str, title: str, span: Span | None = None, **more) -> DplError:
+        """An error of one message."""
         return cls(Diagnostic(code, title, span, **more))
 
 

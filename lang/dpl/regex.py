@@ -24,4 +24,5 @@ class Pattern:
 
 
 def regex(text: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """A regular expression that is compiled when one of its methods is used first."""
     return cast("re.Pattern[str]", Pattern(text, flags))

@@ -15,10 +15,12 @@ def _folder(name: str) -> Path:
 
 
 def grammar() -> Path:
+    """The folder of the grammar."""
     return _folder("grammar")
 
 
 def stdlib() -> Path:
+    """The folder of the standard library."""
     return _folder("stdlib")
 
 

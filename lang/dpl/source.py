@@ -36,6 +36,7 @@ class Source:
 
     @property
     def text(self) -> str:
+        """The text; empty if its file is gone."""
         if self._text is None:
             try:
                 self._text = unified(host.current.read_bytes(self.path).decode("utf-8")) if self.path else ""
@@ -88,6 +89,7 @@ class Span:
     end: int
 
     def contains(self, other: Span) -> bool:
+        """True if another span of the same source is within this one."""
         return self.source == other.source and self.start <= other.start and other.end <= self.end
 
     def to(self, other: Span) -> Span:
@@ -96,10 +98,12 @@ class Span:
 
     @property
     def line(self) -> int:
+        """The number of the line, from 1."""
         return self.source.position(self.start)[0]
 
     @property
     def text(self) -> str:
+        """The text of the span."""
         return self.source.text[self.start : self.end]
 
     def __str__(self) -> str:

@@ -42,7 +42,7 @@ def test_golden_folders_bear_the_names_of_stages() -> None:
 @pytest.mark.parametrize("stage", pipeline.NAMES[:-1])
 def test_every_stage_has_transcripts(stage: str) -> None:
     """Of a program on which it acts, and of another."""
-    assert len(list(Path(ROOT, "tests", "golden", stage).glob("*.dp"))) >= 2
+    assert len(list(Path(ROOT, "tests", "golden", stage).glob("*.dp"))) >= 2, f"two programs in tests/golden/{stage}"
 
 
 @pytest.mark.parametrize("start", pipeline.READABLE[::4])

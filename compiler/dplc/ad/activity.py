@@ -33,12 +33,15 @@ class Graph:
     callees: set[str] = field(default_factory=set)
 
     def varied(self, active: Iterable[int]) -> set[Node]:
+        """The leaves that depend on some leaves of the parameters, by their numbers."""
         return reach((self.params[i] for i in active), self.targets)
 
     def useful(self, wanted: Iterable[int]) -> set[Node]:
+        """The leaves on which some leaves of the results depend."""
         return reach((node for node in (self.results[i] for i in wanted) if node is not None), self.sources)
 
     def deps(self) -> Deps:
+        """For each leaf of the results, the leaves of the parameters on which it depends."""
         number = {node: i for i, node in enumerate(self.params)}
         return tuple(
             frozenset(number[n] for n in self.useful([i]) if n in number) if node is not None else frozenset()
@@ -47,6 +50,7 @@ class Graph:
 
 
 def reach(start: Iterable[Node], edges: dict[Node, list[Node]]) -> set[Node]:
+    """The nodes that can be reached along the edges, those at the start included."""
     seen = set(start)
     todo = list(seen)
     while todo:
@@ -67,6 +71,7 @@ class Grapher:
         self.known: dict[str, list[Node]] = {}  # the leaves of each variable
 
     def draw(self, fn: f.Fn) -> Graph:
+        """The graph of a function."""
         for param in fn.params:
             self.graph.params += self.leaves(param)
         self.graph.results = [node for result in fn.body.results for node in self.nodes(result)]
@@ -84,6 +89,7 @@ class Grapher:
         return self.leaves(atom) if isinstance(atom, f.Var) else [None] * len(self.tangents.leaves(atom.ty))
 
     def edge(self, source: Node | None, target: Node | None) -> None:
+        """Notes that a leaf depends on another one."""
         if source is not None and target is not None:
             self.graph.sources.setdefault(target, []).append(source)
             self.graph.targets.setdefault(source, []).append(target)
@@ -107,6 +113,7 @@ class Grapher:
             self.edge(s, t)
 
     def block(self, block: f.Block, results: Sequence[f.Atom] = ()) -> None:
+        """Reads a block, whose results become others, as those of an arm do."""
         for bind in block.binds:
             self.bind(bind)
         for source, target in zip(block.results, results, strict=False):
@@ -147,6 +154,7 @@ class Grapher:
             self.block(switch.default, results)
 
     def loop(self, state: Sequence[f.Var], inits: Sequence[f.Atom], body: f.Block, vars_: Sequence[f.Var]) -> None:
+        """Each state depends on its start and on what a step gives; what is collected on all leaves of a step."""
         self.block(body, state)
         for s, init, result in zip(state, inits, vars_, strict=False):
             self.flow(init, s)
@@ -154,6 +162,7 @@ class Grapher:
         self.mix(body.results[len(state) :], vars_[len(state) :])
 
     def call(self, call: f.Call, vars_: Sequence[f.Var]) -> None:
+        """Results depend on arguments as those of the function do."""
         self.graph.callees.add(call.fn)
         sources = [node for arg in call.args for node in self.nodes(arg)]
         targets = [node for var in vars_ for node in self.nodes(var)]

@@ -172,6 +172,7 @@ class Derivatives(ABC):
         return simplified(fn, self.supply, self.program, short) if short else fn
 
     def pulled(self, ad: f.Ad) -> Reversed:
+        """The reverse derivative at a site of `vjp`: for its last argument, and all leaves of the result."""
         fn = self.body(ad.fn, ad.span)
         active = self.pulled_leaves(fn)
         return self.reverse(ad.fn, active, tuple((i, NO_ZEROS) for i in self.wanted_leaves(fn)), ad.span)
@@ -199,6 +200,7 @@ class Derivatives(ABC):
     # ---- dependence ----------------------------------------------------------------------------------------------
 
     def param_nodes(self, fn: f.Fn) -> list[Node]:
+        """The leaves of the parameters of a function, in order."""
         return [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]
 
     def last_leaves(self, fn: f.Fn) -> tuple[int, ...]:
@@ -265,6 +267,7 @@ class Derivatives(ABC):
         return order
 
     def graph(self, name: str) -> Graph:
+        """The dependences in a function."""
         self.deps(name)
         return self._graphs[name]
 
@@ -312,6 +315,9 @@ class Derivatives(ABC):
         span: Span | None = None,
         mode: Mode | None = None,
     ) -> Forwarded:
+        """The forward derivative of a function for some active leaves, whose tangents may be symbolic zeros as said;
+        written at its first use.
+        """
         mode = mode or self.first
         key = (mode.name, name, active)
         if key in self._forward:
@@ -331,6 +337,9 @@ class Derivatives(ABC):
     def reverse(
         self, name: str, active: tuple[int, ...], wanted: tuple[tuple[int, Zeros], ...], span: Span | None = None
     ) -> Reversed:
+        """The reverse derivative for some active leaves of the arguments and wanted leaves of the results; written at
+        its first use.  One that calls itself has a residual in a box.
+        """
         key = (name, active, wanted)
         if key in self._reverse:
             made = self._reverse[key]
@@ -347,6 +356,7 @@ class Derivatives(ABC):
         return made
 
     def settle(self, assumption: Assumption, names: set[str], write: Callable[[], list[Zeros]]) -> None:
+        """Writes a derivative until what was assumed of its zeros holds."""
         self._open |= names
         self._fixpoint.solve(assumption, write)
         self._open -= names
@@ -357,9 +367,11 @@ class Derivatives(ABC):
         self._reverse.pop(key, None)
 
     def boxed(self, box: str) -> bool:
+        """True for the residual of a derivative that calls itself."""
         return box in self._boxes
 
     def fresh(self, name: str, kind: str) -> str:
+        """A name for a derivative, which the program does not have yet."""
         new = f"{name}.{kind}"
         while new in self.program.fns or new in self._open:
             new = f"{name}.{self.supply.fresh(kind)}"
@@ -374,6 +386,7 @@ class Derivatives(ABC):
         return None if fn is None or name in self._open or not fn.results else fn.body
 
     def nodes(self, atoms: Sequence[f.Atom]) -> list[Node | None]:
+        """The leaves of some atoms, in order; None for those of constants."""
         return [
             (a.name, i) if isinstance(a, f.Var) else None for a in atoms for i in range(len(self.tangents.leaves(a.ty)))
         ]

@@ -16,6 +16,7 @@ from dplc.flat.walk import every, with_blocks
 
 
 def expanded(fn: f.Fn, supply: f.Supply) -> f.Fn:
+    """The function, in which a `sort` reads its elements by their order, and a guarded part is chosen by its guard."""
     if not any(isinstance(bind.rhs, f.Op) and is_other(bind.rhs) for bind in every(fn.body)):
         return fn
     defs = {var.name: bind.rhs for bind in every(fn.body) if isinstance(bind.rhs, f.Op) for var in bind.vars}

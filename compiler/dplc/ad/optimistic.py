@@ -43,9 +43,11 @@ class Fixpoint:
     pessimistic: bool = False  # true: assume nothing
 
     def assume(self, key: tuple, count: int) -> Assumption:
+        """An assumption about the zeros of a derivative that is being written."""
         return Assumption(self.assumed(key, count), key)
 
     def assumed(self, key: tuple, count: int) -> list[Zeros]:
+        """What is assumed now: the best that is not refuted, or nothing."""
         return [MAYBE_ZERO] * count if self.pessimistic else self.better.get(key, [NO_ZEROS] * count)
 
     def call(self, callee: Assumption) -> bool:

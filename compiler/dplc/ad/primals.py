@@ -70,6 +70,7 @@ class Primals:
 
 
 def key_of(call: f.Call) -> Key:
+    """What two calls have in common that give the same: the function, and its arguments as expressions."""
     return call.fn, tuple(map(expression_of, call.args))
 
 

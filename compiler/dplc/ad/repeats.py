@@ -84,6 +84,7 @@ class Costs:
         return self.totals[fn]
 
     def of(self, rhs: f.Rhs) -> int | None:
+        """The cost of a right-hand side in operations; None if it is not done again, whatever it costs."""
         match rhs:
             case f.Op():
                 return operation(rhs)
@@ -109,9 +110,11 @@ class Costs:
                 return None
 
     def block(self, block: f.Block) -> int | None:
+        """The cost of a block."""
         return self.sum(bind.rhs for bind in block.binds)
 
     def sum(self, given: Iterable[f.Rhs]) -> int | None:
+        """The cost of several right-hand sides; None if one of them is not done again."""
         total = 0
         for rhs in given:
             cost = self.of(rhs)
@@ -133,6 +136,7 @@ class Costs:
         return None if one is None else CELL + min(max(steps, 0), LENGTH) * (1 + one + more)
 
     def call(self, fn: str) -> int | None:
+        """The cost of a function; None if it calls itself."""
         if fn not in self.known:
             self.known[fn] = None  # while it is being computed: a recursive function is not repeated
             body = self.body(fn)

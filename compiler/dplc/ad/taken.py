@@ -7,6 +7,7 @@ from dplc.flat.walk import every
 
 
 def takes_derivatives(program: f.Program) -> bool:
+    """True if a function has a site of differentiation."""
     return any(isinstance(bind.rhs, f.Ad) for fn in program.fns.values() for bind in every(fn.body))
 
 

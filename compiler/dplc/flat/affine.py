@@ -37,6 +37,7 @@ class Affine:
         self.arrays: dict[str, f.Var] = {}  # those whose lengths are terms
 
     def loop(self, index: f.Var, count: f.Atom) -> None:
+        """Notes that an index goes from 0 to a count of steps."""
         self.counts[index.name] = self.trip(count)
 
     def loops(self, rhs: f.Rhs) -> None:
@@ -108,8 +109,9 @@ class Affine:
         return self.is_natural(self.sum(op.args[1]))
 
     def on_ring(self, op: f.Op) -> tuple[str, int, int] | None:
-        """The index i of a loop of n steps, and the numbers c and t, of (i + c + t n) mod n, if the operand of `mod` is
-        at least -n, and less than 2 n, for every n that the length can be.  Of several c it is the least one."""
+        """For an operand i + c + t n of `mod`, where n is the length and i the index of a loop of n steps: i, c and t.
+        The operand must be at least -n and less than 2 n, for every n that the length can be.  Of several c it is the
+        least one."""
         if op.op != "mod" or op.args[0].ty != f.I64:
             return None
         length, at = self.sum(op.args[1]), self.sum(op.args[0])
@@ -125,8 +127,8 @@ class Affine:
         return min(found, key=lambda place: abs(place[1]), default=None)
 
     def turned(self, op: f.Op) -> tuple[str, int] | None:
-        """The index i of a loop of n steps, and the number c, of which (i + c) mod n is the same as `mod` gives; here
-        its operand is i + c + t n for any t.  -n <= c <= n for every n that the length can be."""
+        """For an operand i + c + t n of `mod`, where n is the length, i the index of a loop of n steps, and t any
+        number: i and c, so that `mod` gives (i + c) mod n.  -n <= c <= n for every n that the length can be."""
         if op.op != "mod" or op.args[0].ty != f.I64:
             return None
         length, at = self.sum(op.args[1]), self.sum(op.args[0])
@@ -162,11 +164,15 @@ class Affine:
         return combined(left, right, -1)
 
     def sum(self, atom: f.Atom) -> Sum:
+        """What an atom is, as a sum; a variable of which nothing is known is itself.  A constant that is no whole
+        number has no terms.
+        """
         if isinstance(atom, f.Const):
             return {ONE: atom.value} if isinstance(atom.value, int) else {}
         return self.sums.get(atom.name, {atom.name: 1})
 
     def length(self, dim: Dim | None) -> Sum | None:
+        """A dimension as a sum; None if it is not known."""
         match dim:
             case None:
                 return None

@@ -68,6 +68,7 @@ UNIT = Bundle((), UNIT_ATOM)
 
 
 def integer(n: int) -> f.Const:
+    """An i64, as indices and lengths are."""
     return f.Const(n, f.I64)
 
 
@@ -91,6 +92,7 @@ def leaves(value: Value) -> list[f.Atom]:
 
 
 def type_of(value: Value) -> f.Type:
+    """The type of a value; a bundle's is a tuple."""
     return f.Tup(tuple([type_of(item) for item in value.items])) if isinstance(value, Bundle) else value.ty
 
 
@@ -127,10 +129,12 @@ class Builder:
             self.span = outer
 
     def place(self, span: Span) -> Span:
+        """The span of an operation; where it has none, that of the term that is being translated."""
         return self.span if span == NOWHERE else span
 
     @contextmanager
     def inside(self) -> Generator[Binds]:
+        """What is written meanwhile goes into the list that this gives: an inner block."""
         outer, self.binds = self.binds, []
         try:
             yield self.binds
@@ -138,14 +142,17 @@ class Builder:
             self.binds = outer
 
     def var(self, hint: str, ty: f.Type) -> f.Var:
+        """A new variable; the hint is the first part of its name."""
         return f.Var(self.supply.fresh(hint), ty)
 
     def bind(self, rhs: f.Rhs, types: Sequence[f.Type], hint: str = "v") -> list[f.Var]:
+        """Writes a right-hand side of several results, and gives their variables."""
         vars_ = [self.var(hint, ty) for ty in types]
         self.binds.append(f.Bind(tuple(vars_), rhs))
         return vars_
 
     def one(self, rhs: f.Rhs, ty: f.Type, hint: str = "v") -> f.Var:
+        """Writes a right-hand side of one result."""
         return self.bind(rhs, (ty,), hint)[0]
 
     def op(self, name: str, args: Sequence[Value], span: Span = NOWHERE, **attrs: object) -> f.Var:
@@ -159,6 +166,7 @@ class Builder:
         self.bind(f.Op(name, self.atoms(args), tuple(attrs.items()), self.place(span)), ())
 
     def call(self, fn: str, args: Sequence[Value], ty: f.Type, span: Span = NOWHERE, hint: str = "v") -> f.Var:
+        """Writes a call of a function of one result."""
         return self.one(f.Call(fn, self.atoms(args), self.place(span)), ty, hint)
 
     # ---- cells that last as long as the process ---------------------------------------------------------------------
@@ -176,6 +184,7 @@ class Builder:
         return self.explode(self.one(f.TupGet(tup, 0), ty, "kept"))
 
     def cell(self, name: str, ty: f.Type, span: Span) -> f.Var:
+        """A reference that exists once in a program, with the name of what it holds."""
         return self.one(f.Op("state", (), (("name", name),), span), f.Ref(f.Tup((ty,))), "cell")
 
     # ---- tuples -----------------------------------------------------------------------------------------------------
@@ -204,6 +213,7 @@ class Builder:
         return self.one(f.TupMake(tuple(items)), f.Tup(tuple([a.ty for a in items])), "t")
 
     def atoms(self, values: Sequence[Value]) -> tuple[f.Atom, ...]:
+        """The values as atoms; bundles become tuples."""
         return tuple([self.atom(value) for value in values])
 
     def fresh_like(self, value: Value, hint: str) -> tuple[Value, tuple[f.Var, ...]]:

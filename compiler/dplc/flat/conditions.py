@@ -23,6 +23,7 @@ class Conditions:
         self.defined: dict[str, tuple[f.Rhs, int]] = {}
 
     def define(self, bind: f.Bind) -> None:
+        """Notes what a boolean is computed of."""
         if isinstance(bind.rhs, f.Op | f.If):
             self.defined |= {var.name: (bind.rhs, k) for k, var in enumerate(bind.vars) if var.ty == f.BOOL}
 
@@ -114,6 +115,7 @@ class Conditions:
         return False if self.affine.is_natural(below(total)) else None
 
     def is_zero(self, total: Sum) -> bool | None:
+        """Whether a sum is 0; None if that is not known."""
         known = {self.is_natural(total), self.is_natural(combined({}, total, -1))}
         return False if False in known else None if None in known else True
 

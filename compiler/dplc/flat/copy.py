@@ -18,14 +18,17 @@ class Copier:
         self.atoms = dict(atoms)
 
     def atom(self, atom: f.Atom) -> f.Atom:
+        """What stands for an atom in the copy."""
         return self.atoms.get(atom.name, atom) if isinstance(atom, f.Var) else atom
 
     def var(self, var: f.Var) -> f.Var:
+        """A new name for a variable that the copied code binds."""
         fresh = f.Var(self.supply.fresh(var.name), var.ty)
         self.atoms[var.name] = fresh
         return fresh
 
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
+        """Copies of bindings, in order."""
         copied = []
         for bind in binds:
             rhs = self.rhs(bind.rhs)
@@ -33,13 +36,16 @@ class Copier:
         return tuple(copied)
 
     def operands(self, atoms: tuple[f.Atom, ...]) -> tuple[f.Atom, ...]:
+        """What stands for some atoms in the copy."""
         known = self.atoms
         return tuple([known.get(atom.name, atom) if type(atom) is f.Var else atom for atom in atoms])
 
     def rhs(self, rhs: f.Rhs) -> f.Rhs:
+        """A copy of a right-hand side with all that is in it."""
         return rebuild(rhs, self.atom, self.block, self.var)
 
     def block(self, block: f.Block) -> f.Block:
+        """A copy of a block."""
         return with_binds(block, self.binds(block.binds), changed(block.results, self.atom))
 
 

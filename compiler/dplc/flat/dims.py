@@ -65,6 +65,7 @@ class Dims:
         return numbers if numbers and len(numbers) == len(known) else None
 
     def block(self, block: f.Block) -> None:
+        """Reads a block: what it binds, in order."""
         for bind in telling(block):
             rhs = bind.rhs
             if isinstance(rhs, f.Op):
@@ -88,6 +89,7 @@ class Dims:
                 self.branches(bind)
 
     def op(self, var: f.Var, op: f.Op) -> None:
+        """Reads an operation: its row says the dimensions of the result."""
         if op.op == "dim":
             self.measured[var.name] = self.read(self.of(op.args[0], op.attr("k")))
         if op.op == "index" and isinstance(var.ty, f.Tup) and isinstance(op.args[0], f.Var):
@@ -147,6 +149,7 @@ class Dims:
         return self.measured.get(dim.name, dim) if isinstance(dim, f.Var) else dim
 
     def set(self, name: str, k: int, dim: Dim | None) -> None:
+        """Notes a dimension, or that it is not known."""
         if isinstance(dim, f.Var) and isinstance(known := self.measured.get(dim.name), f.Const):
             dim = known
         if dim is None:
@@ -157,6 +160,7 @@ class Dims:
                 self.numbered.add(root(name))
 
     def branches(self, bind: f.Bind) -> None:
+        """Reads the arms of a branch, then what their results have in common."""
         rhs = bind.rhs
         if self.fields and isinstance(rhs, f.Switch):
             for case in rhs.cases:
@@ -275,6 +279,9 @@ class Dims:
         return known if some and isinstance(known, f.Const) else None
 
     def loop(self, bind: f.Bind, loop: f.For | f.While) -> None:
+        """Reads a loop: a state keeps the dimensions that each step leaves as they are.  This is an optimistic
+        fixpoint.
+        """
         keys = [
             (i, k) for i, s in enumerate(loop.state) for k in range(rank_of(s.ty)) if isinstance(loop.inits[i], f.Var)
         ]

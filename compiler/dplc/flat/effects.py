@@ -40,6 +40,7 @@ class Effects:
                 return next(filter(None, (self.of(block, ignored) for block in blocks(rhs))), None)
 
     def of_function(self, name: str, ignored: Effect = COUNTS) -> str | None:
+        """The first effect of a function, in words; None if it has none besides the `ignored` ones."""
         if (name, ignored) not in self.known:
             self.known[name, ignored] = None  # a recursive function has those that are found otherwise
             self.known[name, ignored] = self.of(self.program.fns[name].body, ignored)

@@ -38,6 +38,7 @@ class Machine:
     steps: int = 0  # bindings evaluated, to measure costs
 
     def call(self, name: str, *args: object) -> tuple:
+        """The results of a function.  Tail calls take no stack."""
         while True:
             fn = self.program.fns[name]
             env: Env = {p.name: a for p, a in zip(fn.params, args, strict=True)}

@@ -36,6 +36,7 @@ class KnownSizes:
     fields: Fields = field(default_factory=dict)
 
     def dims(self, fn: f.Fn) -> Dims:
+        """The dimensions in a function, with those that the program tells."""
         return dims_with(fn.body, self.parameters.get(fn.name, {}), self.results, self.fields)
 
 

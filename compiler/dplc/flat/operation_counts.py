@@ -29,6 +29,7 @@ READ = "dpl_tally"
 
 
 def tally(program: f.Program) -> f.Program:
+    """A program that adds the operations of each block to a counter before it does them."""
     counter = _Counter(supply_for(program))
     fns = {name: replace(fn, body=counter.block(fn.body)) for name, fn in program.fns.items()}
     return replace(program, fns=fns)

@@ -48,6 +48,7 @@ class Inlining:
         self.known: dict[int, tuple[Span, Span]] = {}  # by identity; the key is kept alive
 
     def span(self, span: Span) -> Span:
+        """The span in the caller; each span is made once."""
         found = self.known.get(id(span))
         if found is None:
             found = self.known[id(span)] = span, self.moved(span)
@@ -91,6 +92,7 @@ class Cutting:
         self.known: dict[int, tuple[Span, int, Span]] = {}  # by identity: the span, its number of calls, the result
 
     def span(self, span: Span) -> Span:
+        """The span with at most `outer` of its outermost calls."""
         chain: list[Inlined] = []
         at = span
         while isinstance(at, Inlined) and id(at) not in self.known:

@@ -18,6 +18,7 @@ class Retype:
         self._types: dict[int, tuple[f.Type, f.Type]] = {}  # by identity, as large types take long to hash
 
     def type(self, ty: f.Type) -> f.Type:
+        """The type with residuals in place of their sites.  Types are known by identity."""
         if isinstance(ty, PLAIN):
             return ty
         known = self._types.get(id(ty))
@@ -66,9 +67,11 @@ class Retype:
         return with_rhs(bind, rebuild(rhs, self.atom, self.block, self.var), changed(bind.vars, self.var))
 
     def fn(self, fn: f.Fn) -> f.Fn:
+        """A function, or the same object if no type in it changes."""
         params, results = changed(fn.params, self.var), changed(fn.results, self.type)
         return remade(fn, fn.name, params, results, self.block(fn.body), fn.label, fn.span, fn.borrowed)
 
     def data(self, decl: f.DataDecl) -> f.DataDecl:
+        """The declaration of a data type."""
         payloads = tuple([None if p is None else self.type(p) for p in decl.payloads])
         return f.DataDecl(decl.name, payloads, decl.names)

@@ -45,6 +45,7 @@ def name(text: str) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def show_type(ty: f.Type) -> str:
+    """A type as text.  Arrays have a comma less than dimensions."""
     match ty:
         case f.Num(num):
             return num
@@ -76,6 +77,7 @@ def show_rule(fn: str, rule: f.Rule) -> str:
 
 
 def show_fn(fn: f.Fn) -> str:
+    """A function: its head, with `&` at borrowed parameters, and its body."""
     params = ", ".join(typed(p, "&" if i in fn.borrowed else "") for i, p in enumerate(fn.params))
     label = f" as {name(fn.label)}" if fn.label else ""
     head = f"fn {name(fn.name)}({params}) -> ({', '.join(map(show_type, fn.results))}){label}"

@@ -79,6 +79,7 @@ BOOL, I64, F64, F32, UNIT, STR = Num("bool"), Num("i64"), Num("f64"), Num("f32")
 
 
 def is_float(ty: Type) -> bool:
+    """True for the types that have a derivative: f16, f32, f64."""
     return isinstance(ty, Num) and ty.name in ("f16", "f32", "f64")
 
 
@@ -126,6 +127,7 @@ class Op:
     span: Span = NOWHERE
 
     def attr(self, name: str, default: Any = None) -> Any:
+        """The attribute of this name, or the default."""
         for key, value in self.attrs:
             if key == name:
                 return value
@@ -399,5 +401,6 @@ class Supply:
         self.count = 0
 
     def fresh(self, hint: str) -> str:
+        """A name that no other has: the hint up to its first point, and a number."""
         self.count += 1
         return f"{hint.split('.')[0] or 'v'}.{self.count}"

@@ -45,6 +45,7 @@ class Line:
         self.at = 0
 
     def wrong(self, title: str, token: Token | None = None) -> NoReturn:
+        """Raises E0101 at a token, or at the next one."""
         at = token or self.tokens[self.at]
         raise DplError.at("E0101", title, Span(self.source, at.start, max(at.end, at.start + 1)))
 
@@ -54,28 +55,34 @@ class Line:
         return token.text if token.kind in ("word", "sign") else ""
 
     def done(self) -> bool:
+        """True at the end of the line."""
         return self.tokens[self.at].kind == "end"
 
     def next(self) -> Token:
+        """The next token, which is then behind.  At the end it stays."""
         token = self.tokens[self.at]
         self.at += token.kind != "end"
         return token
 
     def accept(self, text: str) -> bool:
+        """Goes on if the next token is this text, and tells whether it is."""
         if self.peek() != text:
             return False
         self.at += 1
         return True
 
     def expect(self, text: str) -> None:
+        """Goes on if the next token is this text, and raises an error otherwise."""
         if not self.accept(text):
             self.wrong(f"expected `{text}`")
 
     def finish(self) -> None:
+        """Raises an error unless this is the end of the line."""
         if not self.done():
             self.wrong("expected the end of the line")
 
     def name(self) -> str:
+        """The name that is the next token, perhaps in quotes."""
         token = self.tokens[self.at]
         if token.kind not in ("word", "quoted") or (token.kind == "word" and CONSTANT.fullmatch(token.text)):
             self.wrong("expected a name")
@@ -83,6 +90,7 @@ class Line:
         return token.text
 
     def number(self) -> int:
+        """The number that is the next token."""
         token = self.next()
         if not token.text.isdecimal():
             self.wrong("expected a number", token)
@@ -91,6 +99,7 @@ class Line:
     # ---- types
 
     def type(self) -> f.Type:
+        """The type that comes next."""
         if self.accept("ref"):
             return f.Ref(self.type())
         if self.accept("res"):

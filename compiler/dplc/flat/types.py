@@ -8,10 +8,12 @@ from dplc.flat.term import Arr, Const, Data, DataDecl, Num, Ref, Tup, Type, is_f
 
 
 def rank_of(ty: Type) -> int:
+    """The number of dimensions; 0 for what is no array."""
     return ty.rank if isinstance(ty, Arr) else 0
 
 
 def elem_of(ty: Type) -> Type:
+    """The element type of an array; any other type is its own."""
     return ty.elem if isinstance(ty, Arr) else ty
 
 
@@ -23,10 +25,6 @@ def of_rank(elem: Type, rank: int) -> Type:
 def width(ty: Type) -> int:
     """The number of leaves of a type, laid out flat."""
     return sum(map(width, ty.items)) if isinstance(ty, Tup) else 1
-
-
-def is_unit(ty: Type) -> bool:
-    return ty == Tup(())
 
 
 def is_numbers(ty: Type) -> bool:

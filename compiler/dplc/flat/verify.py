@@ -57,6 +57,7 @@ last = Right(f.Program())
 
 
 def verify(program: f.Program) -> f.Program:
+    """Raises a Bug unless the program is well formed.  Functions that were right in the last call are skipped."""
     global last
     right = last.within(program)
     known: dict[int, f.Type] = {}

@@ -41,6 +41,7 @@ ATOMS: dict[type, Callable[[Any], tuple[f.Atom, ...]]] = {
 
 
 def operands_of(out: f.Out) -> tuple[f.Atom, ...]:
+    """The operands of one output of a Par: what it adds to, if anything, and what the points begin with."""
     return out.inner if out.target is None else (out.target, *out.inner)
 
 
@@ -51,6 +52,7 @@ def blocks(rhs: f.Rhs) -> tuple[f.Block, ...]:
 
 
 def arms(switch: f.Switch) -> tuple[f.Block, ...]:
+    """The blocks of a switch, the default last."""
     bodies = tuple([case.body for case in switch.cases])
     return bodies if switch.default is None else (*bodies, switch.default)
 
@@ -322,6 +324,7 @@ def bound_inside(rhs: f.Rhs) -> Iterator[f.Var]:
 
 
 def names(given: Iterable[f.Atom]) -> Iterator[str]:
+    """The names of the variables among these atoms."""
     return (atom.name for atom in given if isinstance(atom, f.Var))
 
 

@@ -15,11 +15,13 @@ from dplc.tools.run import text_of
 
 
 def list_stages() -> int:
+    """Prints the stages, in order."""
     print(listing(), end="")
     return 0
 
 
 def dump_stage(name: str, file: str, only: str | None, start: str | None, check: bool) -> int:
+    """Prints a program after the stage `name`, from its source or from the dump of the stage `start`."""
     for known in (name, start):
         if known not in (*NAMES, *SIDE_NAMES, None):
             all_ = f"{', '.join(NAMES)}, and beside them {', '.join(SIDE_NAMES)}"

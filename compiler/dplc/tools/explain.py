@@ -13,6 +13,7 @@ from dpl import resources
 
 
 def explain(code: str) -> int:
+    """Prints the page of a code; an unknown one is a usage error, with a code that is near."""
     known = pages()
     page = known.get(code.upper())
     if page is None:
@@ -24,12 +25,14 @@ def explain(code: str) -> int:
 
 
 def list_codes() -> int:
+    """Prints the title of each page."""
     for page in pages().values():
         print(page.read_text(encoding="utf-8").split("\n")[0].removeprefix("# "))
     return 0
 
 
 def pages() -> dict[str, Path]:
+    """The pages by their codes, in order."""
     return {page.stem: page for page in sorted(resources.codes().glob("*.md"))}
 
 

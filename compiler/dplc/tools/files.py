@@ -47,4 +47,5 @@ def mask() -> int:
 
 
 def unwritable(out: Path, failure: OSError) -> DplError:
+    """E0572, with the system's reason."""
     return DplError.at("E0572", f"cannot write {out}: {failure.strerror or failure}")

@@ -35,6 +35,7 @@ LOOK = 0.005  # seconds between two looks at the time
 
 
 def seconds_allowed() -> float:
+    """How long the interpreter may run before native code takes over: DPL_INTERPRET, if that is a number."""
     try:
         chosen = float(os.environ.get("DPL_INTERPRET", SECONDS))
     except ValueError:

@@ -36,6 +36,7 @@ def warn(warnings: Sequence[Diagnostic]) -> None:
 
 
 def report(diagnostics: Sequence[Diagnostic]) -> None:
+    """Prints to the standard error, or where the options say."""
     if not diagnostics:
         return
     where = wishes.where or sys.stderr

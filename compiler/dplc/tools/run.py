@@ -264,6 +264,7 @@ def timed(name: str, context: Context, work: Callable[[], Result]) -> Result:
 
 
 def text_of(file: str | None, expression: str | None) -> Source:
+    """The program: an expression, the standard input, or a file.  Raises E0511 for a notebook."""
     from pathlib import Path
 
     from dpl.diagnostics import DplError
@@ -361,6 +362,7 @@ def checked(source: Source, context: Context) -> term.Program:
 
 
 def interpret_program(program: term.Program, args: list[str], out: Writable) -> int:
+    """Runs a program in the interpreter and returns its exit status."""
     from dpl.debug.engine import engine_for
     from dpl.eval.run import ProgramExit, run
 

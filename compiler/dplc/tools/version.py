@@ -9,6 +9,7 @@ from dplc import VERSION
 
 
 def version() -> str:
+    """The line that `dpl --version` prints."""
     parts = f"llvmlite {installed('llvmlite')}, numpy {installed('numpy')}, python {sys.version.split()[0]}"
     return f"dpl {VERSION} ({parts})"
 

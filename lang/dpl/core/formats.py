@@ -46,6 +46,7 @@ class Format:
 
     @property
     def suits_text(self) -> bool:
+        """True if the format can be that of a string: it has no part that only numbers have."""
         return self.letter in ("", "s") and not (self.sign or self.prefix or self.grouping or self.align == "=")
 
 

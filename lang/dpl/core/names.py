@@ -9,6 +9,7 @@ from dpl.core.walk import within
 
 
 def mentioned(e: c.Term) -> Iterator[str]:
+    """The names of the variables that a term mentions, each as often as it does, bound ones included."""
     return (part.name for part in within(e) if isinstance(part, c.Var))
 
 

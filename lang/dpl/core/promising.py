@@ -49,6 +49,7 @@ def reached(program: c.Program) -> Iterator[Iterator[c.Term]]:
 
 
 def reached_from(body: c.Term, definitions: tuple[Mapping[str, c.Def], ...], seen: set[str]) -> Iterator[c.Term]:
+    """All subterms of `body` and of the definitions that it mentions, directly or not.  `seen` gets their names."""
     todo = [body]
     while todo:
         term = todo.pop()

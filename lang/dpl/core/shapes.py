@@ -20,12 +20,14 @@ NOTHING: Needs = (), frozenset()
 
 
 def innermost(ty: t.Ty) -> t.Ty:
+    """The element type of an array of any rank; any other type is its own."""
     while isinstance(ty, t.Arr):
         ty = ty.elem
     return ty
 
 
 def rank(ty: t.Ty) -> int:
+    """The number of dimensions: 0 for what is no array."""
     n = 0
     while isinstance(ty, t.Arr):
         ty, n = ty.elem, n + 1
@@ -50,6 +52,7 @@ class GlobalNeeds:
         self.known: dict[str, Needs] = {}
 
     def of(self, name: str) -> Needs:
+        """The sizes that a definition needs, with those that the definitions it calls need (a fixpoint)."""
         if name not in self.known:
             definition = self.definition(name)
             if definition is None or not definition.params:

@@ -31,6 +31,7 @@ def mentioned(program: term.Program, text: str) -> list[str]:
 
 
 def show_data(data: term.Data) -> str:
+    """The declaration of a data type, as DPL writes it: a record by its fields, others by their constructors."""
     params = "".join(f" {'' if p.sort == 'size' else chr(39)}{p.name}" for p in data.params)
     if data.fields:
         content = data.cases[0][1]

@@ -122,6 +122,7 @@ def children(t: Any) -> tuple:
 
 
 def list_of(elem: Ty) -> Con:
+    """The type of lists with elements of this type."""
     return Con("list", (elem,))
 
 
@@ -204,6 +205,7 @@ Terms = dict[tuple[str, ...], int]  # product of names -> its coefficient
 
 
 def as_terms(size: Size) -> Terms:
+    """A size as a polynomial: monomials (sorted names) -> coefficients; the constant's monomial is ()."""
     return {(): size.const, **dict(size.terms)}
 
 
@@ -214,6 +216,7 @@ def from_terms(terms: Terms) -> Size:
 
 
 def multiply(a: Terms, b: Terms) -> Terms:
+    """The product of two polynomials.  A coefficient may come out 0."""
     out: Terms = {}
     for ka, va in a.items():
         for kb, vb in b.items():

@@ -34,13 +34,16 @@ class Checker:
         self.program, self.globals, self.where = program, globals_, where
 
     def wrong(self, what: str, t: c.Term) -> Bug:
+        """The Bug that core is not well formed at a term."""
         return Bug(f"core of {self.where}: {what} at {t.span}")
 
     def same(self, a: ty.Ty | None, b: ty.Ty | None, t: c.Term) -> None:
+        """Raises a Bug unless two types are equal."""
         if not equal(a, b):
             raise self.wrong(f"{a} is not {b}", t)
 
     def signature(self, name: str, env: Mapping[str, Signature], t: c.Term) -> Signature:
+        """The type parameters and the type of a name.  Raises a Bug if it is not in scope."""
         found = env.get(name) or self.globals.get(name)
         if found is None:
             definition = self.program.library.get(name)
@@ -50,6 +53,7 @@ class Checker:
         return found
 
     def term(self, t: c.Term, env: dict[str, Signature]) -> None:
+        """Checks a term and all of its parts."""
         while True:  # along the spine of lets
             match t:
                 case c.Let(_, u, name, params, rhs, body):
@@ -69,6 +73,7 @@ class Checker:
                     return self.shape(t, env)
 
     def shape(self, t: c.Term, env: dict[str, Signature]) -> None:
+        """Checks that the types of a term's parts fit together."""
         match t:
             case c.Var():
                 self.variable(t, env)
@@ -204,6 +209,7 @@ class Checker:
         raise self.wrong(f"{u} is no data type", t)
 
     def case(self, u: ty.Ty, tag: int, t: c.Term) -> tuple[str, ty.Ty | None]:
+        """The name of a constructor, and the type of its argument in this type; None if it has none."""
         data, con = self.data(u, t)
         name, content = data.cases[tag]
         env = {p.name: a for p, a in zip(data.params, con.args)}

@@ -11,6 +11,7 @@ from dpl.node import replace
 
 
 def subterms(t: term.Term) -> tuple[term.Term, ...]:
+    """The direct subterms, in the order in which they stand in the text."""
     parts = PARTS.get(type(t))
     return parts(t) if parts else ()
 

@@ -122,13 +122,15 @@ class Debugger(Listener):
         return self.run.places.lines(source_named(self.run.places, self.main, path))
 
     def delete_breakpoint(self, number: int) -> None:
+        """Raises Refused if there is no such breakpoint."""
         if number not in self.breakpoints:
             raise Refused(f"there is no breakpoint {number}")
         del self.breakpoints[number]
         self.arm()
 
-    def clear_breakpoints(self, kept: Callable[[Breakpoint], bool] = lambda _: False) -> None:
-        self.breakpoints = {n: b for n, b in self.breakpoints.items() if kept(b)}
+    def clear_breakpoints(self) -> None:
+        """Deletes all breakpoints."""
+        self.breakpoints = {}
         self.arm()
 
     def restarted(self) -> None:
@@ -174,6 +176,7 @@ class Debugger(Listener):
         return self.run.state[1] == 0
 
     def holds(self, b: Breakpoint, frame: Frame) -> bool:
+        """True if a breakpoint has no condition, or if it holds here.  One that cannot be evaluated stops, too."""
         if not b.condition:
             return True
         try:
@@ -190,6 +193,7 @@ class Debugger(Listener):
         return "".join(self.said(part, frame) if i % 2 else part for i, part in enumerate(braced(message)))
 
     def said(self, text: str, frame: Frame) -> str:
+        """The value of an expression on one line, or why there is none."""
         try:
             value, ty = self.evaluate(text, frame)
             return self.describer.brief(value, ty)
@@ -235,6 +239,7 @@ class Debugger(Listener):
         return self.run.backward(self.run.stops, back_there, passes)
 
     def outcome(self, found: object) -> Stop:
+        """Why the program stands where it does."""
         match found:
             case Stop():
                 return found
@@ -250,6 +255,7 @@ class Debugger(Listener):
                 return Stop("step")
 
     def at_end(self, ended: Ended) -> Stop:
+        """The stop at the end of the program, or at an error."""
         if ended.error is not None:
             first = ended.error.diagnostics[0]
             return Stop("error", f"{first.code}: {first.title}")
@@ -298,9 +304,11 @@ class Debugger(Listener):
     # ---- looking ----------------------------------------------------------------------------------------------------
 
     def position(self) -> Position:
+        """Where the program stands now."""
         return Position(self.run)
 
     def frames(self) -> list[Frame]:
+        """The calls that wait, the innermost first."""
         return [*self.position().frames()]
 
     def tail_calls(self) -> TailCalls:
@@ -308,13 +316,14 @@ class Debugger(Listener):
         return TailCalls(self.run)
 
     def frame(self) -> Frame | None:
-        """The selected frame."""
+        """The call that the user has chosen; None at the end of the program."""
         found = None
         for found in islice(self.position().frames(), self.selected + 1):  # noqa: B007
             pass
         return found
 
     def scope(self, frame: Frame | None = None) -> list[Variable]:
+        """The variables of a call, or of the one that the user has chosen."""
         frame = frame or self.frame()
         return frame.variables() if frame else []
 

@@ -88,6 +88,7 @@ class Expressions:
         return [(a is expr, a.span.start, a.span.end, a.arg.span.text) for a in applications(expr, "d")]
 
     def check(self, text: str, scope: Sequence[Variable], place: Span) -> c.Def:
+        """The definition of an expression with these variables in scope.  Raises the errors of its types."""
         if self.session is None:
             self.session = Session()
             self.session.add(self.modules)

@@ -12,6 +12,7 @@ from dpl.eval.values.active import Active, Node
 from dpl.node import record
 
 MOST = 200  # boxes
+WIDE = 32  # characters in a box
 WIDTH, HEIGHT, GAP_X, GAP_Y = 230, 44, 30, 36
 
 
@@ -25,6 +26,7 @@ class Box:
 
     @property
     def operations(self) -> str:
+        """The operations of a box, each with how often it was done."""
         return ", ".join(f"{name} x{n}" if n > 1 else name for name, n in self.names.items())
 
 
@@ -111,5 +113,6 @@ def svg(sweep: Sweep) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def clipped(text: str, most: int = 32) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
+def clipped(text: str) -> str:
+    """A text that fits into the box of a node."""
+    return text if len(text) <= WIDE else text[: WIDE - 3] + "..."

@@ -171,6 +171,7 @@ class History:
         return self.moments[found] if found >= 0 else None
 
     def drop_after(self, time: int) -> None:
+        """Forgets the moments after a time: what comes then will be another past."""
         first = self.index(time) + 1
         self.gone += self.moments[first:]
         del self.moments[first:]

@@ -56,6 +56,7 @@ class Frame:
 
     @property
     def name(self) -> str:
+        """The name of the function, as the user knows it."""
         name = shown_name(self.place.point.function.name)
         return f"reverse of {name}" if self.sweep else name
 
@@ -89,9 +90,11 @@ class Frame:
         return list(found.values())
 
     def variable(self, name: str) -> Variable | None:
+        """The variable of this name; None if there is none in scope."""
         return next((v for v in self.variables() if v.name == name), None)
 
     def arguments(self) -> list[Variable]:
+        """The arguments of the call that are still in scope, in order."""
         order: list[str] = []
         for name, ty in self.function.params:
             names = bound(self.function.patterns.get(name, c.PVar(ty, name)), None)
@@ -159,6 +162,7 @@ class Position:
 
     @property
     def is_reverse(self) -> bool:
+        """True inside of a reverse sweep."""
         return self.sweep is not None
 
     def frames(self) -> Iterator[Frame]:
@@ -266,6 +270,9 @@ class Calls:
         self.search = self.candidates()
 
     def at(self, i: int) -> Frame | None:
+        """Call number `i`, of which 0 is the innermost; None beyond the outermost.  Frames are made as they are asked
+        for.
+        """
         if i == len(self.frames) and (frame := next(self.waiting, None)) is not None:
             self.frames.append(frame)
         return self.frames[i] if i < len(self.frames) else None

@@ -39,6 +39,7 @@ class Journal:
         self.shown = 0  # characters that reached `out`
 
     def mark(self) -> Mark:
+        """The present, to which `back_to` returns."""
         return Mark(self.dropped + len(self.changes), self.answered, self.printed)
 
     def reaches(self, mark: Mark) -> bool:
@@ -46,6 +47,7 @@ class Journal:
         return mark.changes >= self.dropped
 
     def back_to(self, mark: Mark) -> None:
+        """Takes back what was changed since a mark.  Answers are kept, and given again; output is not repeated."""
         keep = mark.changes - self.dropped
         for cell, before in islice(reversed(self.changes), len(self.changes) - keep):
             cell.content = before
@@ -66,6 +68,7 @@ class Journal:
     # ---- what primitives use ----------------------------------------------------------------------------------------
 
     def assign(self, cell: Cell, value: Value) -> tuple:
+        """Notes what a reference held, and changes it."""
         self.changes.append((cell, cell.content))
         cell.content = value
         return ()
@@ -82,6 +85,7 @@ class Journal:
         return answer
 
     def write(self, text: str) -> int:
+        """Writes text that the user has not seen yet, and counts all of it."""
         start = self.printed
         self.printed += len(text)
         if self.printed > self.shown:

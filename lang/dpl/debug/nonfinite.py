@@ -56,6 +56,7 @@ class Origin:
 
     @property
     def title(self) -> str:
+        """A sentence: what came out, and of which operation."""
         if self.is_tangent:
             return f"{self.kind} in forward mode, from the derivative of `{self.name}`: {self.equation}"
         if self.node is None:
@@ -64,6 +65,7 @@ class Origin:
 
     @property
     def equation(self) -> str:
+        """The operation with its operands and its result."""
         if self.is_tangent:
             along = " ".join(text(next(iter(tangents(x)), 0.0)) for x in self.operands)
             return f"slope of {' '.join([self.name, *map(text, self.operands)])} along {along} = {text(self.bad)}"
@@ -74,6 +76,7 @@ class Origin:
 
 
 def text(x: Value) -> str:
+    """A number with up to six digits, an array as its shape, and `...` for other values."""
     plain = number(x)
     if isinstance(plain, float):
         return f"{plain:.6g}" if isfinite(plain) and plain != int(plain) else repr(plain)
@@ -83,6 +86,7 @@ def text(x: Value) -> str:
 
 
 def always() -> bool:
+    """Looks at every operation."""
     return True
 
 
@@ -95,6 +99,7 @@ class Finite:
         self.clear()
 
     def clear(self) -> None:
+        """Forgets all origins, as before the first step."""
         self.origins: dict[int, tuple[Value, Origin]] = {}  # by the identity of a bad value, which is kept
         self.of_derivative: Origin | None = None  # the last one: what a program gets as derivatives are new values
         self.forgotten: Origin | None = None  # the first one that has gone from there
@@ -104,6 +109,7 @@ class Finite:
         self.told: set[int] = set()  # origins for which the run has halted
 
     def watch(self, on: bool) -> None:
+        """Begins to look at operations, or stops."""
         self.run.watch = self.operation if on else None
         self.run.watch_sweeps = self.contribution if on else None
         self.run._watching(True)
@@ -125,6 +131,7 @@ class Finite:
         raise Halt(origin)
 
     def operation(self, place: Place | None, name: str, args: tuple, value: Value) -> None:
+        """Notes an operation whose result is not finite although its operands are."""
         if value.__class__ is float and isfinite(value):
             return
         found = first_bad(value)
@@ -183,6 +190,7 @@ class Finite:
         return Origin(place or HERE.place, HERE.visit, name, operands, bad, value, index, self.count)
 
     def contribution(self, sweep: Sweep, node: Node, parent: Node, part: Value) -> None:
+        """The same for what a reverse sweep adds to a cotangent."""
         bad = number(part)
         if isfinite(bad):
             return

@@ -21,6 +21,7 @@ class Part:
 
 
 def has_parts(value: Value, ty: t.Ty) -> bool:
+    """True if a value can be opened: a tuple, an array with elements, a reference, a constructor with an argument."""
     match ty:
         case t.Tup(items):
             return bool(items)

@@ -83,6 +83,7 @@ class Places:
         self.by_source: dict[Source, list[Point]] = {}
 
     def add(self, item: c.Def | c.Do | c.Expect) -> None:
+        """Adds the places of an item at which a program can stop."""
         name = item.name.partition(".")[2] or item.name if isinstance(item, c.Def) else "top level"
         top = Function(name.partition("#")[0], item.body.span, ())
         todo: list = [(item.body, None, None, top, True)]
@@ -138,9 +139,11 @@ class Places:
         return self._visit(rhs, before, names, function, may_stop)
 
     def lines(self, source: Source) -> list[int]:
+        """The numbers of the lines of a source on which there are places."""
         return sorted({point.line for point in self.by_source.get(source, ())})
 
     def functions(self) -> Iterable[Function]:
+        """The functions of all sources."""
         return {id(p.function): p.function for points in self.by_source.values() for p in points}.values()
 
 

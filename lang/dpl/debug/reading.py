@@ -46,6 +46,7 @@ def is_readable(ty: t.Ty, datas: DataTypes) -> bool:
 
 
 def read(text: str, ty: t.Ty, datas: DataTypes) -> Value:
+    """The value that `show` has written as this text.  Raises Unreadable if the text is no value of this type."""
     reader = Reader(TOKEN.findall(text), datas)
     value = reader.value(ty)
     if reader.at != len(reader.tokens):

@@ -70,6 +70,7 @@ class Sweep(Cotangents):
         self.parts[key] = (part, self.parts.get(key))
 
     def add(self, node: Node, cotangent: Value, kind: str = "f64") -> None:
+        """Adds a contribution to a node's cotangent.  Contributions are kept apart, so that each can be shown."""
         now = self.now
         if self.watch:
             self.watch(self, now, node, cotangent)
@@ -83,6 +84,7 @@ class Sweep(Cotangents):
         return [Part(*part) for part in self.in_order(node)]
 
     def in_order(self, node: Node) -> list[tuple]:
+        """The contributions to a node, in the order in which they came."""
         found, chain = [], self.parts.get(id(node))
         while chain:
             part, chain = chain
@@ -108,6 +110,7 @@ class Sweep(Cotangents):
         return total
 
     def of(self, node: Node) -> Value:
+        """The cotangent of a node so far."""
         return self.so_far(node)
 
     def repeats(self, node: Node) -> int:

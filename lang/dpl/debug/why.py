@@ -34,6 +34,7 @@ class Made:
 
     @property
     def line(self) -> str:
+        """The operation as an equation."""
         return f"{text_of(self.value)} = {' '.join([self.name, *map(text_of, self.operands)])}"
 
 
@@ -53,6 +54,7 @@ class Records:
         self.made: dict[int, Made] = {}
 
     def note(self, place: Place | None, name: str, args: tuple, value: Value) -> None:
+        """Notes the operation that made a value, unless it only moved it."""
         if any(arg is value for arg in args) or isinstance(value, (int, str)) or len(self.made) >= MOST_RECORDS:
             return
         if name in MOVES and self.of(value):  # what is taken out of an array keeps the operation that made it
@@ -60,6 +62,7 @@ class Records:
         self.made[id(value)] = Made(place, name, args, value)
 
     def of(self, value: Value) -> Made | None:
+        """The operation that made a value; None if it is not known."""
         found = self.made.get(id(value))
         return found if found is not None and found.value is value else None
 

@@ -109,6 +109,7 @@ class Interpreter:
         return found
 
     def holds(self, item: c.Expect) -> bool:
+        """True unless an expectation is false."""
         return self.value(item.body) is not False
 
     def value(self, term: c.Term) -> Value:
@@ -120,6 +121,7 @@ class Interpreter:
             raise for_user(error, self._own, tail_of(term)) from None
 
     def show(self, value: Value, ty: t.Ty) -> str:
+        """A value as text, abridged where it is long."""
         return self.shower.show(value, ty, abridged=True)
 
     def _lookup(self, name: str, types: tuple[t.Ty, ...], sizes: Handed = ()) -> Value:

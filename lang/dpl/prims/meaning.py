@@ -22,6 +22,7 @@ def div(a, b):
 
 
 def mod(a, b):
+    """The remainder with the divisor's sign, for integers and floats.  NaN where IEEE 754 has no remainder."""
     if isinstance(a, int):
         return a % b
     if b == 0.0 or math.isinf(a) or a != a or b != b:
@@ -31,11 +32,13 @@ def mod(a, b):
 
 
 def quot(a: int, b: int) -> int:
+    """The quotient of integers, truncated towards zero."""
     q = abs(a) // abs(b)
     return q if (a < 0) == (b < 0) else -q
 
 
 def powi(x, n: int):
+    """A power with a whole exponent.  Integers are exact or, for large exponents, modulo 2^64: the row wraps them."""
     if isinstance(x, int):
         if n >= 0:
             return pow(x, n) if n < 64 or x in (-1, 0, 1) else pow(x, n, 1 << 64)
@@ -72,22 +75,27 @@ def total(f):
 
 
 def whole(f):
+    """The function for floats: a zero has the sign of the argument; infinities, NaN and integers are left."""
     return lambda x: x if isinstance(x, int) or math.isinf(x) or x != x else math.copysign(float(f(x)), x)
 
 
 def sign(x):
+    """-1, 0 or 1, of the argument's type; NaN for NaN."""
     return x if x != x else type(x)((x > 0) - (x < 0))
 
 
 def greater(a, b):
+    """The greater one; NaN if one of them is NaN."""
     return a if a >= b or a != a else b
 
 
 def lesser(a, b):
+    """The lesser one; NaN if one of them is NaN."""
     return a if a <= b or a != a else b
 
 
 def clip(x, lo, hi):
+    """`x` between the bounds; NaN stays NaN."""
     return lo if x < lo else hi if x > hi else x
 
 
@@ -135,6 +143,7 @@ def sin_pi(x: float) -> float:
 
 
 def lgamma(x: float) -> float:
+    """The logarithm of the absolute value of Gamma: Lanczos' sum, and the reflection formula below zero."""
     if x != x:
         return x
     if math.isinf(x):
@@ -264,6 +273,7 @@ def polygamma(n: int, x: float) -> float:
 
 
 def saturate(bits: int, signed: bool):
+    """Conversions to integers of this many bits."""
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
 
     def convert(x):

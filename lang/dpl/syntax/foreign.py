@@ -17,7 +17,10 @@ WORDS = {
     "elseif": ("write  else if",),
     "fn": ("a function:  let f x = e", LAMBDA),
     "lambda": (LAMBDA,),
-    "function": ("a function:  let f x = e", "by cases:  fun x -> match x with | p -> e | q -> f",),
+    "function": (
+        "a function:  let f x = e",
+        "by cases:  fun x -> match x with | p -> e | q -> f",
+    ),
     "func": ("a function:  let f x = e", LAMBDA),
     "def": ("a function:  let f x = e",),
     "return": ("the value of a function is its body; nothing is returned early",),

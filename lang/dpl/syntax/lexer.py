@@ -76,6 +76,7 @@ class Lexer:
         self.at = 0
 
     def read(self) -> Lexer:
+        """Reads the whole text.  Problems are kept, and reading goes on behind them."""
         match, text, end = _LEXEME.match, self.text, len(self.text)
         while self.at < end:
             found = match(text, self.at)
@@ -93,6 +94,7 @@ class Lexer:
         return self
 
     def put(self, kind: str, start: int, end: int, value: str | tuple[str, str]) -> None:
+        """Adds a token."""
         self.tokens.append(Token(kind, start, end, value))
 
     def problem(self, code: str, title: str, start: int, end: int, *helps: str, note: str = "") -> None:

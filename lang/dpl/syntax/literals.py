@@ -52,6 +52,7 @@ def bounds(suffix: str) -> tuple[int, int]:
 
 
 def fits(value: int | float, suffix: str) -> bool:
+    """True if a value is in the range of the suffix's type.  Floats hold every value, rounded."""
     if suffix.startswith("f"):
         return True
     low, high = bounds(suffix)
@@ -59,6 +60,7 @@ def fits(value: int | float, suffix: str) -> bool:
 
 
 def out_of_range(value: str, suffix: str, span: Span) -> Diagnostic:
+    """E0104 for a number that no type, or not the suffix's, holds."""
     low, high = bounds(suffix)
     if suffix:
         return Diagnostic("E0104", f"{value} does not fit into {suffix}", span, note=f"{suffix} holds {low} to {high}")

@@ -42,6 +42,7 @@ class Module:
 
     @property
     def tree(self) -> File:
+        """The syntax tree, which is made at its first use.  Raises the syntax errors."""
         if self.parsed is None:
             self.parsed = parse(self.source)
         return self.parsed
@@ -71,6 +72,7 @@ def load_standard(name: str) -> Module:
 
 
 def module_name(path: Path) -> str:
+    """The module of a file: `tree.dp` is `Tree`."""
     return path.stem[:1].upper() + path.stem[1:]
 
 
@@ -91,6 +93,7 @@ def read(path: Path, name: str = "", where: Span | None = None) -> Source:
 
 
 def unreadable(name: str, error: Exception, where: Span | None = None) -> DplError:
+    """E0513 for a file that cannot be read, with the system's reason."""
     reason = (getattr(error, "strerror", None) or str(error)).lower()
     return DplError.at("E0513", f"{name} cannot be read: {reason}", where)
 
@@ -178,6 +181,7 @@ class Loader:
         self.problems: list[Diagnostic] = []
 
     def load(self, main: Source) -> list[Module]:
+        """The modules of a program, imported ones first."""
         return self.add(Module(MAIN, main))
 
     def add(self, main: Module) -> list[Module]:
@@ -223,6 +227,7 @@ class Loader:
         return alias, self.names[real]
 
     def find(self, decl: tree.DeclImport, importer: Source) -> Path:
+        """The file of an import, beside the file that imports it.  Raises E0510 or E0511."""
         folder = importer.path.parent if importer.path else Path()
         target = decl.target
         if "\0" in target:

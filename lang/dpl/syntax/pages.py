@@ -64,6 +64,7 @@ class Block:
 
 
 def is_page(source: Source) -> bool:
+    """True for a file of Markdown."""
     return source.path is not None and source.path.suffix == SUFFIX
 
 

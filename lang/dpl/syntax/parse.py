@@ -82,9 +82,9 @@ def parse_input(source: Source) -> tree.File | tree.Expr:
             raise (as_file if words and words[0] in pages.DECLARES else as_expr) from None
 
 
-def parse_type(text: str, name: str = "<type>") -> tree.Type:
+def parse_type(text: str) -> tree.Type:
     """The tree of a text that is one type.  Raises DplError with the syntax errors."""
-    return _read(Source(name, text), "type_alone")[1]
+    return _read(Source("<type>", text), "type_alone")[1]
 
 
 def _read(source: Source, start: str, text: str | None = None) -> tuple[Lexer, Any]:

@@ -74,6 +74,7 @@ def tables() -> Tables:
 
 
 def source() -> Path:
+    """The path of the grammar."""
     return resources.grammar() / "dpl.lark"
 
 
@@ -83,6 +84,7 @@ def version() -> list[str]:
 
 
 def packed_tables() -> bytes:
+    """The tables as bytes, made by Lark from the grammar as it is now."""
     return pickled.dumps(_freeze(construct(source().read_text(encoding="utf-8"))))
 
 

@@ -55,9 +55,7 @@ def unpickled(path: Path) -> Any:
         return None
 
 
-def once(
-    find: Callable[[], Result | None], make: Callable[[], Result], what: str = "", lock: str = "lock"
-) -> Result:
+def once(find: Callable[[], Result | None], make: Callable[[], Result], what: str = "", lock: str = "lock") -> Result:
     """The result of `find` from the cache, or of `make`, which also stores it.  If several processes find nothing, only
     one makes it.  A terminal shows meanwhile `what` is being done.  Entries with different locks can be
     made at the same time."""

@@ -30,6 +30,7 @@ class Lapack:
 
 @cache
 def find() -> Lapack | None:
+    """The routines' addresses and the width of their integers.  None if no library has all, or DPL_LAPACK=off."""
     if os.environ.get("DPL_LAPACK") == "off":
         return None
     for library in libraries():

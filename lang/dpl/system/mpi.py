@@ -111,9 +111,7 @@ def join() -> Library | None:
     joined = Library(library)
     if sizes and sizes[0] != joined.size:
         why = f"the launcher has started {sizes[0]} processes, but the library of MPI knows of {joined.size}"
-        raise OSError(
-            f"{why}: it belongs to another launcher; the environment variable DPL_MPI may name the right one"
-        )
+        raise OSError(f"{why}: it belongs to another launcher; the environment variable DPL_MPI may name the right one")
     return joined
 
 

@@ -30,13 +30,14 @@ class Checked:
     exports: dict[str, Exports]
 
 
-def check_program(modules: Sequence[Module], stdlib: Library | None = None) -> tuple[term.Program, list[Diagnostic]]:
+def check_program(modules: Sequence[Module]) -> tuple[term.Program, list[Diagnostic]]:
     """Modules in order of execution -> the program and its warnings.  Raises DplError with all errors at once."""
-    checked = check_all(modules, stdlib)
+    checked = check_all(modules)
     return checked.program, checked.warnings
 
 
 def check_all(modules: Sequence[Module], stdlib: Library | None = None) -> Checked:
+    """Modules, imported ones first -> core, warnings and exports.  Raises all errors at once."""
     run = Run(stdlib or library())
     for module in modules:
         run.add(module)
@@ -88,6 +89,7 @@ class Run:
         self.keys: dict[str, str] = {}
 
     def add(self, module: Module) -> None:
+        """Checks a module, or takes its result from the cache."""
         self.modules[module.name] = module
         imported = sorted(f"{alias}={self.keys.get(name, name)}" for alias, name in module.imports.items())
         name = self.keys[module.name] = key(module, imported)
@@ -117,6 +119,7 @@ class Run:
         return check_module(module.name, module.tree, names, datas, loud, warnings, std.primitives, self.home)
 
     def public(self, name: str) -> Exports | None:
+        """What a module of the program or of the library exports; None if there is no such module."""
         exports = self.exports.get(name)
         return self.library.modules.get(name) if exports is None else exports.public()
 

@@ -54,6 +54,7 @@ class Module:
         self.used: dict[str, int] = {}
 
     def declare(self, decl: tree.Decl) -> None:
+        """Checks a declaration; an error in it is kept, and the names that it would declare are known as failed."""
         self.span = decl.span
         before = len(self.unfinished)
         try:
@@ -81,6 +82,7 @@ class Module:
             self.cx.warnings.add(Diagnostic("W0203", f"`{name}` is never used", span, helps=helps, edits=edits))
 
     def check(self, decl: tree.Decl) -> None:
+        """A declaration -> items and exports, by its kind."""
         self.cx.begin()
         match decl:
             case tree.DeclLet():

@@ -32,12 +32,14 @@ class Parts:
         self.buffer: bytes | bytearray | memoryview = bytearray() if buffer is None else buffer
 
     def add(self, value: object) -> Place:
+        """Packs a value, and gives its place."""
         assert isinstance(self.buffer, bytearray)
         start = len(self.buffer)
         self.buffer += zlib.compress(pickled.dumps(value, 5), 1)
         return start, len(self.buffer)
 
     def at(self, place: Place):
+        """The value at a place."""
         return pickled.loads(zlib.decompress(self.buffer[slice(*place)]))
 
     def __reduce__(self) -> tuple:

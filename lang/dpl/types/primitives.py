@@ -25,6 +25,7 @@ class Reader:
         self.unknowns: list[str] = []
 
     def type(self, t: tree.Type) -> Type:
+        """The type in a row's notation."""
         match t:
             case tree.TyVar(_, name):
                 return self.params.setdefault(name, ty.Var(name))
@@ -44,6 +45,7 @@ class Reader:
                 raise AssertionError(t)
 
     def size(self, s: tree.Size | tree.TyName) -> ty.Size:
+        """The size in a row's notation; each `?` is another one."""
         match s:
             case tree.SizeUnknown():
                 self.unknowns.append(f"?{len(self.unknowns)}")

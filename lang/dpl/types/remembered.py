@@ -40,10 +40,12 @@ def key(module: Module, imported: list[str]) -> str:
 
 
 def recall(module: Module, name: str) -> Remembered | None:
+    """The kept result, if there is one.  The main module is never kept."""
     return None if module.name == MAIN else host.current.cache.unpickled(host.current.cache.place("modules", name))
 
 
 def remember(module: Module, name: str, made: Remembered) -> None:
+    """Keeps a module's result, and removes the oldest entries if there are too many."""
     if module.name != MAIN:
         kept = host.current.cache
         place = kept.place("modules", name)

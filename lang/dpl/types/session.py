@@ -50,6 +50,7 @@ class Session:
         return [*self.run.items[before:], *self.check(own)]
 
     def check(self, module: Module) -> list[Item]:
+        """The items of a module's declarations.  One with an error leaves nothing behind."""
         cx, checker = self.cx, self.checker
         cx.warnings = Warnings()
         kept, before = self.state(), cx.owned

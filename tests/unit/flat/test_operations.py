@@ -99,8 +99,8 @@ def test_no_column_has_a_default(record: type) -> None:
 
 
 def test_every_operation_has_an_emitter_and_an_evaluation() -> None:
-    assert set(EMITTERS) == set(OPS)
-    assert set(interp_ops.EVALUATE) == set(OPS)
+    assert set(EMITTERS) == set(OPS), "emitters are in machine/emit/operations"
+    assert set(interp_ops.EVALUATE) == set(OPS), "evaluations are in flat/interp_ops.py"
 
 
 def test_every_operation_has_a_derivative_or_says_why_not() -> None:

@@ -85,10 +85,12 @@ class Forward:
     # ---- tangents of variables -----------------------------------------------------------------------------------
 
     def parts(self, atom: f.Atom) -> Parts:
+        """The tangents of an atom's leaves; None for symbolic zeros."""
         count = len(self.tangents.leaves(atom.ty))
         return [self.env.get((atom.name, i)) for i in range(count)] if isinstance(atom, f.Var) else [None] * count
 
     def set(self, var: f.Var, parts: Sequence[Part | None]) -> None:
+        """Notes the tangents of a variable's leaves."""
         for i, part in enumerate(parts):
             if part is not None:
                 self.env[(var.name, i)] = part
@@ -138,6 +140,7 @@ class Forward:
     # ---- bindings ------------------------------------------------------------------------------------------------
 
     def block(self, b: Builder, block: f.Block) -> None:
+        """Writes a block; bindings of which no leaf varies stay as they are."""
         for bind in block.binds:
             if any((v.name, i) in self.varied for v in bind.vars for i in range(len(self.tangents.leaves(v.ty)))):
                 self.bind(b, bind)
@@ -147,6 +150,7 @@ class Forward:
                     self.defs |= {var.name: bind.rhs for var in bind.vars}
 
     def bind(self, b: Builder, bind: f.Bind) -> None:
+        """Writes a binding, with its tangents after it."""
         match bind.rhs:
             case f.Op() as op:
                 b.binds.append(bind)
@@ -176,10 +180,12 @@ class Forward:
                 pass
 
     def con(self, b: Builder, data: str, tag: int, arg: f.Atom) -> f.Var:
+        """The tangent of a cell: a cell of the mirror type, with the tangents of the argument."""
         leaves = [signed(b, *pair) for pair in zip(self.parts(arg), self.tangents.leaves(arg.ty), strict=True)]
         return self.convert.shut(b, self.tangents.mirror(data), tag, arg.ty, leaves)
 
     def call(self, b: Builder, call: f.Call, vars_: Sequence[f.Var]) -> None:
+        """Calls the derivative in place of the function, if some leaf of the results varies."""
         matter = self.d.inputs(call.fn)
         given = [part for arg in call.args for part in self.parts(arg)]
         parts = {i: part for i, part in enumerate(given) if part is not None and i in matter}
@@ -234,6 +240,7 @@ class Forward:
             self.env[(leaves[k][0].name, leaves[k][1])] = after_branch(b, out, more.get(k), cond, came[k])
 
     def switch(self, b: Builder, switch: f.Switch, vars_: Sequence[f.Var]) -> None:
+        """A switch on data; where the data's tangent is null, those of its parts are symbolic zeros."""
         tangent = self.packed(b, switch.scrutinee)
 
         def opener(case: f.Case) -> Callable[[Builder], None] | None:
@@ -341,6 +348,7 @@ class Forward:
         self.env[(primal.name, 0)] = Part(tangent, ZERO_ELEMENTS)
 
     def build(self, b: Builder, build: f.Build, vars_: Sequence[f.Var]) -> None:
+        """A comprehension that makes the tangents of its elements beside them."""
         inner = b.inner()
         self.block(inner, build.body)
         results = build.body.results
@@ -360,6 +368,7 @@ class Forward:
     # ---- operations ----------------------------------------------------------------------------------------------
 
     def op(self, b: Builder, op: f.Op, y: f.Var) -> list[Part]:
+        """The tangents of an operation's result, by its row."""
         if not bulk.known(op):
             raise bulk.refuse(op)
         row = OPS[op.op]
@@ -457,6 +466,7 @@ def zeros_of_choice(y: f.Var) -> Zeros:
 
 
 def linear(b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
+    """A linear operation on tangents: the operation itself, with the tangents in place of their primals."""
     args = (tangents.get(i, arg) for i, arg in enumerate(op.args))
     return b.op(op.op, *args, span=op.span, **dict(op.attrs))
 

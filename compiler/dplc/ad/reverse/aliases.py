@@ -55,6 +55,7 @@ class Aliases:
                 self.change((*bind.vars, *atoms(bind.rhs)))
 
     def operation(self, vars_: tuple[f.Var, ...], op: f.Op) -> None:
+        """Views join what they show; what is written, or given to an unknown effect, is changed."""
         row = OPS[op.op]
         if not (row.quiet or row.changes):
             self.change((*vars_, *op.args))
@@ -65,9 +66,11 @@ class Aliases:
             self.join(*[op.args[k] for k in row.own], *vars_)
 
     def change(self, some: Iterable[f.Atom]) -> None:
+        """Notes arrays that may change."""
         self.found += [atom.name for atom in some if isinstance(atom, f.Var) and isinstance(atom.ty, f.Arr)]
 
     def join(self, *some: f.Atom) -> None:
+        """Notes that some atoms may be one array: they are one class from now on (union-find)."""
         first, *others = [self.top(atom.name) for atom in some if isinstance(atom, f.Var)] or [""]
         self.above.update((other, first) for other in others if other != first)
 

@@ -45,12 +45,15 @@ class Scope:
         self.filled: dict[Filled, None] = {}  # parts of arrays without symbolic zeros
 
     def get(self, node: Node) -> Part | None:
+        """The cotangent of a leaf at this point; None for a symbolic zero."""
         return self.parts.get(node)
 
     def set(self, node: Node, part: Part) -> None:
+        """Replaces the cotangent of a leaf."""
         self.parts[node] = part
 
     def type(self, node: Node) -> f.Type:
+        """The type of a leaf's cotangent."""
         return self.leaf[node]
 
     def add(self, node: Node | None, part: Part | None) -> None:
@@ -120,6 +123,7 @@ class LoopScope(Inner):
         return [*map(self.parent.current, self.touched), *counts]
 
     def states(self) -> list[f.Var]:
+        """The state of the backward loop: cotangents, and what counts steps."""
         return [*self.state, *self.counts.values()]
 
     def results(self) -> list[f.Atom]:

@@ -56,9 +56,11 @@ class Steps:
         return tuple([(low + more, high + more) for low, high in steps])
 
     def all(self) -> Intervals:
+        """All steps of the loop."""
         return ((0, self.count),) if self.count > 0 else ()
 
     def others(self, steps: Intervals) -> Intervals:
+        """The steps that are not among these."""
         ends = [0, *[end for interval in steps for end in interval], self.count]
         return tuple([(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if low < high])
 
@@ -68,6 +70,7 @@ class Steps:
         return found if found is None or truth else self.others(found)
 
     def holds(self, cond: f.Atom) -> Intervals | None:
+        """The steps for which a condition holds; None if that is not known."""
         if not isinstance(cond, f.Var):
             return self.all() if cond.value else ()
         bind = self.makers.get(cond.name)

@@ -61,6 +61,7 @@ class Final:
 
 
 def final_elements(fn: f.Fn, dims: Dims) -> Final:
+    """What the loops of a function read that no later step writes; empty, at once, if nothing is updated."""
     found = Final()
     if any(isinstance(bind.rhs, f.Op) and bind.rhs.op == "update" for bind in every(fn.body)):
         affine = Affine(dims)

@@ -7,9 +7,10 @@
 
 Each step waits for the cotangent of the one after it, through all operations of its way back.  The slope of the step
 does not depend on that, so it is known before: steps overlap, and one product is left to wait for.  This is
-preaccumulation (`preaccumulation.py`) of a step.  The product of the slopes may leave the range of numbers where the
-products one by one would not, and a cotangent that fades away is 0 sooner: subnormal numbers, each rounded up, need not
-fade at all, and take a hundred cycles each.  Those of f16 have a small range, for which losses are scaled: they stay.
+preaccumulation (`preaccumulation.py`) of a step.  The product of the slopes may leave the range of numbers where
+products one by one would not.  A cotangent that fades away is 0 sooner, which is welcome: subnormal numbers may be
+rounded up at each step, so that they never fade, and take a hundred cycles each.  Cotangents of f16 are left as they
+are: their range is small, and programs scale losses for it.
 
 The cotangent must be the only one that goes from step to step on its way, and sums that are added to do not count.
 """

@@ -27,6 +27,7 @@ class Network:
         self.width: list[float] = []  # the remaining capacity of each edge
 
     def join(self, a: int, b: int, width: float) -> None:
+        """An edge with a capacity, and the edge back, which has none yet."""
         for start, end, wide in ((a, b, width), (b, a, 0)):
             self.edges[start].append(len(self.to))
             self.to.append(end)

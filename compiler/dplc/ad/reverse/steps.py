@@ -13,6 +13,7 @@ from dplc.flat import term as f
 
 
 def step(tape: Tape, bind: f.Bind) -> Step:
+    """The step for a binding: `Plain` if it is not active, so that the backward sweep has nothing to do for it."""
     reverse = tape.reverse
     if not any(node in reverse.active for var in bind.vars for node in reverse.nodes(var)):
         return Plain(bind)

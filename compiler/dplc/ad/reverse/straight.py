@@ -62,6 +62,7 @@ class Op:
             transpose.transpose(self.reverse, scope, op, self.y, part)
 
     def row(self, scope: Scope, part: Part) -> None:
+        """A scalar operation: its derivative rule, read as a linear map of the cotangent, for each active operand."""
         if part.nullable:
             if_there(scope, part, self.row)
             return
@@ -119,6 +120,7 @@ class Con:
             if_there(scope, part, self.open)
 
     def open(self, scope: Scope, part: Part) -> None:
+        """Adds the cotangents in a cell to those of the constructor's argument."""
         assert self.con.arg is not None
         d = self.reverse.d
         leaves = d.tangents.unpack(scope.b, d.convert.open(scope.b, part.atom, self.con.tag))

@@ -52,9 +52,13 @@ WIDE = 32  # leaves; a larger residual is boxed, as callers keep those of all th
 class Step(Protocol):
     """A binding being reversed."""
 
-    def backward(self, scope: Scope) -> None: ...
+    def backward(self, scope: Scope) -> None:
+        """Writes the backward code.  It is written before the forward code, as it decides what is kept."""
+        ...
 
-    def forward(self) -> list[f.Bind]: ...
+    def forward(self) -> list[f.Bind]:
+        """The forward code: the binding, with what the backward code needs beside it."""
+        ...
 
 
 class Records(Protocol):
@@ -99,10 +103,12 @@ class Tape:
         return var
 
     def backward(self, scope: Scope) -> None:
+        """Writes the backward code of all steps, the last step first."""
         for step in reversed(self.steps):
             step.backward(scope)
 
     def forward(self) -> list[f.Bind]:
+        """The forward code of all steps, with the lengths that backward code asks for."""
         binds = [bind for var in self.params for bind in self.measures(var)]
         for step in self.steps:
             for bind in step.forward():
@@ -380,16 +386,20 @@ class Reverse:
         return [self.sources.get((atom.name, i), (atom.name, i)) for i in range(count)]
 
     def parts(self, scope: Scope, atom: f.Atom) -> list[Part | None]:
+        """The cotangents of an atom's leaves."""
         return [None if node is None else scope.get(node) for node in self.nodes(atom)]
 
     def result_parts(self, scope: Scope, vars_: Sequence[f.Var]) -> list[Part | None]:
+        """The cotangents of all leaves of some results."""
         return [part for var in vars_ for part in self.parts(scope, var)]
 
     def add(self, scope: Scope, atom: f.Atom, parts: Sequence[Part | None]) -> None:
+        """Adds cotangents to those of an atom's leaves."""
         for node, part in zip(self.nodes(atom), parts, strict=True):
             scope.add(node, part)
 
     def is_active(self, var: f.Var) -> bool:
+        """True if a leaf of a variable depends on the input and matters for the output."""
         return any(node in self.active for node in self.nodes(var))
 
     def packed(self, scope: Scope, atom: f.Atom) -> Part | None:
@@ -418,6 +428,7 @@ class Reverse:
         return dims[k]
 
     def dims(self, array: f.Atom) -> tuple[f.Atom, ...]:
+        """The lengths of an array, as forward code has measured them."""
         return tuple(self.dim(array, k) for k in range(rank_of(array.ty)))
 
 

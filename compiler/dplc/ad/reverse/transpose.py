@@ -32,6 +32,7 @@ Transpose = Callable[[Reverse, Scope, f.Op, f.Var, Part], None]
 
 
 def transpose(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
+    """Adds the contributions of `y`'s cotangent to the operands; none if the operation has no rule."""
     rule = TRANSPOSES.get(op.op)
     if rule is not None:
         rule(r, scope, op, y, ct)

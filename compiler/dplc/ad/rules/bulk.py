@@ -36,6 +36,7 @@ def flows(op: f.Op) -> tuple[int, ...]:
 
 
 def known(op: f.Op) -> bool:
+    """True if an operation has a derivative, even if that is zero."""
     return OPS[op.op].derivative.rule is not Rule.NONE
 
 

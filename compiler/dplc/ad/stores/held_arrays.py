@@ -41,10 +41,12 @@ Found = TypeVar("Found")
 
 
 def is_array(ty: f.Type) -> bool:
+    """True for arrays of floats."""
     return isinstance(ty, f.Arr) and f.is_float(ty.elem)
 
 
 def holds_array(ty: f.Type) -> bool:
+    """True if a value of this type is, or has in a component, an array of floats."""
     return next(arrays(ty), None) is not None
 
 
@@ -58,6 +60,7 @@ def arrays(ty: f.Type) -> Iterator[Path]:
 
 
 def part(ty: f.Type, path: Path) -> f.Type:
+    """The type at a path into nested tuples."""
     for i in path:
         assert isinstance(ty, f.Tup)
         ty = ty.items[i]

@@ -10,9 +10,9 @@ Reverse mode gives each walk a cotangent in the form of data, with a node for ea
 node by node.  At a place of an array it adds at once, and data without numbers has no derivative at all.
 
 It is done for data in the last argument of a function that is pulled back, as the cotangent is as large as all of that
-data anyway: to ravel costs no more.  Some loop in a loop must read a part of it: go from a node to one of several
-children, or along a list, which it may leave before the end, with what it has found, in an option or a tuple.  What
-visits all of a list or tree gains nothing.  (JAX's `ravel_pytree` is for all parameters, and leaves no data.)
+data anyway: to ravel costs no more.  A loop in a loop must walk through a part of it: from a node to one of
+several children, or along a list that it may leave before the end, with what it has found in an option or a tuple.
+What visits all of a list or tree gains nothing.  (JAX's `ravel_pytree` is for all parameters, and leaves no data.)
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ from dplc.flat.walk import binders, rebuild, supply_for, with_binds
 
 
 def share_arrays(program: f.Program) -> f.Program:
+    """The program itself if no array is worth a reference."""
     search = Search(program)
     return _Boxing(search).program() if search.chosen else program
 

@@ -39,6 +39,7 @@ from dplc.passes.simplify.simplify import simplify
 
 
 def pass_stores(program: f.Program) -> f.Program:
+    """Shares arrays first.  If that leads to a store that cannot be passed, the arrays stay as they are."""
     shared = share_arrays(program)
     if shared is not program:
         try:

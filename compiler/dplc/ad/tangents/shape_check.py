@@ -34,6 +34,7 @@ def has_form(ty: f.Type) -> bool:
 
 
 def check(convert: Conversions, b: Builder, given: f.Atom, like: f.Atom, role: str, span: Span = NOWHERE) -> None:
+    """Code that fails if `given` has not the form of its primal `like`.  `role` names in the message what is given."""
     match like.ty:
         case f.Tup(items):
             for i, ty in enumerate(items):

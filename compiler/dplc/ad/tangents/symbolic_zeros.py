@@ -289,4 +289,5 @@ def sent(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
 
 
 def atom_of(part: Part | None, leaf: f.Type) -> f.Atom:
+    """A tangent as an atom; a symbolic zero is a zero of its leaf's type."""
     return zero(leaf) if part is None else part.atom

@@ -176,4 +176,5 @@ def positive(b: Builder, numbers: f.Atom) -> f.Atom:
 
 
 def is_zero(atom: f.Atom) -> bool:
+    """True for the constant 0.0 and for null, the zero of types that are not numbers."""
     return isinstance(atom, f.Const) and (atom.value is None or (atom.value == 0.0 and f.is_float(atom.ty)))

@@ -14,6 +14,7 @@ from dplc.flat.types import rank_of
 
 
 def fixed(*types: Type) -> Result:
+    """Results of these types, whatever the operands are."""
     return lambda args, at: types
 
 
@@ -26,10 +27,12 @@ def anything(args: Types, at: Attrs) -> None:
 
 
 def like_first(args: Types, at: Attrs) -> Types:
+    """One result, of the first operand's type."""
     return (args[0],)
 
 
 def same_type(args: Types, at: Attrs) -> Type:
+    """The first operand's type."""
     return args[0]
 
 
@@ -37,10 +40,12 @@ def same_type(args: Types, at: Attrs) -> Type:
 
 
 def unknown(of: DimOf, op: Op, rank: int, k: int) -> None:
+    """A result whose dimensions are not known from the operands."""
     return None
 
 
 def of_first(of: DimOf, op: Op, rank: int, k: int) -> Dim | None:
+    """A result that has the first operand's dimensions."""
     return of(op.args[0], k)
 
 
@@ -58,10 +63,12 @@ def if_known(*operands: int) -> Dims:
 
 
 def always(op: Op, solid: Callable[[Atom], bool]) -> bool:
+    """The result is never null."""
     return True
 
 
 def perhaps_null(op: Op, solid: Callable[[Atom], bool]) -> bool:
+    """The result may be null, whatever the operands are."""
     return False
 
 
@@ -69,6 +76,7 @@ def perhaps_null(op: Op, solid: Callable[[Atom], bool]) -> bool:
 
 
 def unknown_sign(op: Op, positive: Callable[[Atom], bool]) -> bool:
+    """Nothing is known of the result's sign."""
     return False
 
 
@@ -76,10 +84,12 @@ def unknown_sign(op: Op, positive: Callable[[Atom], bool]) -> bool:
 
 
 def free(m: Measure, op: Op) -> int:
+    """An operation that costs nothing."""
     return 0
 
 
 def one(m: Measure, op: Op) -> int:
+    """An operation that costs as much as one addition."""
     return 1
 
 
@@ -90,6 +100,7 @@ def each(m: Measure, op: Op) -> Atom | int:
 
 
 def each_of_first(m: Measure, op: Op) -> Atom | int:
+    """One operation for each element of the first operand."""
     return m.elements(op.args[0]) if rank_of(op.args[0].ty) else 1
 
 

@@ -53,6 +53,7 @@ class KernelEmitter(DeviceFunction):
     # ---- parameters
 
     def arguments(self) -> Places:
+        """The parameters of the kernel: the leaves of what it uses.  Gives the places of results."""
         outs = self.kernel.outs
         targets = {made.out.target for made in outs if made.out.target is not None}
         for i, var in enumerate(self.kernel.args):
@@ -85,6 +86,7 @@ class KernelEmitter(DeviceFunction):
         return [self.w.let(f"trunc i8 {name} to i1") if leaf == "i1" else name]
 
     def pointer(self, name: str, how: str) -> str:
+        """A parameter that points to memory of the device."""
         self.params.append(" ".join(filter(None, ("ptr addrspace(1)", how, name))))
         return self.w.let(f"addrspacecast ptr addrspace(1) {name} to ptr")
 

@@ -125,6 +125,7 @@ def definitions(text: str) -> str:
 
 @cache
 def definition(symbol: str) -> str | None:
+    """The text that defines a symbol; None if it is no part of the library, or is given by the device."""
     if symbol in OWN:
         return OWN[symbol]
     if GIVEN.match(symbol):

@@ -64,6 +64,7 @@ class Points:
     # ---- points
 
     def total(self) -> str:
+        """The number of points."""
         return self.w.product(self.counts)
 
     def indices(self, point: str) -> None:
@@ -166,6 +167,7 @@ class Points:
                 self.e.put(made.elem, self.e.value(made.value), start)
 
     def each(self) -> None:
+        """Does the points of this thread."""
         self.w.strided(self.first, self.total(), self.step, self.compute)
 
     # ---- sums
@@ -174,6 +176,7 @@ class Points:
         return [(k, made) for k, made in enumerate(self.outs) if made.out.kind == "fold"]
 
     def add(self, ty: f.Type, a: str, b: str) -> str:
+        """The sum of two numbers."""
         name = expect_type(f.Num, ty).name
         return self.w.let(f"{'fadd' if f.is_float(ty) else 'add'} {SCALARS[name]} {a}, {b}")
 

@@ -155,6 +155,7 @@ class Tiles(Product):
     """A product by tiles."""
 
     def kernel(self, name: str = "matmul") -> str:
+        """The text of a kernel whose blocks of threads compute tiles of the product, in shared memory."""
         w = self.w
         shared = [f"@{name}.{p}.{self.ty}" for p in "ab"]
         room = f"internal addrspace(3) global [{DEPTH * PITCH} x {self.leaf}] undef, align 32"

@@ -37,6 +37,7 @@ class Team(KernelEmitter):
         self.thread = self.threads = self.first = ""  # a thread's number, their count, whether it is the first
 
     def begin(self) -> None:
+        """Asks which thread of the team this is, and how many there are."""
         self.thread = self.w.let("call i64 @rt.thread()")
         self.first = self.w.let(f"icmp eq i64 {self.thread}, 0")
         self.threads = self.w.let("call i64 @rt.threads()")

@@ -45,6 +45,7 @@ class FunctionEmitter(BodyEmitter):
         self.deep = False  # calls its own group outside of tail position, so it checks the stack
 
     def text(self) -> str:
+        """The function as LLVM text.  Addresses of results, if it fills cells, are its first parameters."""
         self.outs = [f"%out{i or ''}" for i in range(self.unit.addresses(self.fn.name))]
         params = [f"ptr {out}" for out in self.outs]
         for i, var in enumerate(self.fn.params):

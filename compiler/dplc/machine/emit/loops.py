@@ -15,6 +15,7 @@ FIRST_ROOM = 16  # elements for which a growing array has room at first
 
 
 def loop(e: BodyEmitter, rhs: f.For | f.While, variables: tuple[f.Var, ...]) -> Values:
+    """The registers of the loop's final state, and of the arrays that it has collected."""
     return _for(e, rhs, variables) if isinstance(rhs, f.For) else _while(e, rhs, variables)
 
 

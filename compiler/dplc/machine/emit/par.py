@@ -44,6 +44,7 @@ from dplc.passes.simplify.purity import droppable
 
 
 def par(e: BodyEmitter, outer: f.Par, variables: tuple[f.Var, ...]) -> Values:
+    """A Par on the host or, where a launch pays, on the device.  What only the device does gives zeros on the host."""
     nest = _Nest(e, outer, variables)
     for_device = any(out.kind == "done" for out in outer.outs)
     on_host = partial(zeros, f.Tup(tuple([var.ty for var in variables]))) if for_device else nest.write
@@ -91,23 +92,20 @@ class _Nest:
                     self.rooms[k] = self.place_for(k, replace(out, target=None), elem, dims)
                 case "keep" if not self.has_rows:
                     self.kept[k] = self.place_for(k, out, self.pieces[k].elem, self.pieces[k].dims)
-                case "keep":
-                    self.state[k] = leaves(self.vars[k].ty)
-                    inits += zeros(self.vars[k].ty)
                 case "fold" if out.rank:
                     cut = len(self.counts) - out.rank
                     self.row_sums[k] = RowSums(e, x.ty, self.counts[cut:], w.product(self.counts[:cut]))
                 case "fold" if f.is_float(x.ty) and in_vectors:
                     self.floats.append(k)
-                case "fold":
-                    self.state[k] = leaves(x.ty)
-                    inits += zeros(x.ty)
+                case "keep" | "fold":
+                    self.state[k] = leaves(self.vars[k].ty)
+                    inits += zeros(self.vars[k].ty)
                 case "add":
                     self.state[k] = leaves(x.ty)
                     assert out.target is not None
                     inits += e.value(out.target)
                 case "done" | "last":
-                    pass  # such a Par has no loop here: `nothing`
+                    pass  # only a device does such a Par
         alone = self.may_be_in_lanes()
         plain = alone and not self.leaf.ordered and all(self.values[k][0].acc for k in self.state)
         self.straight = straight(e, self.leaf, self.counts[-1]) if plain else None

@@ -36,6 +36,7 @@ class Member:
 
 
 def members(shape: Shape, name: str) -> Iterator[Member]:
+    """The members of a C struct that hold a value of this shape: strings and arrays are a pointer and lengths."""
     match shape:
         case Number(number):
             yield Member(name, C_NAMES[number])
@@ -53,6 +54,7 @@ def members(shape: Shape, name: str) -> Iterator[Member]:
 
 
 def number_size(number: Number) -> int:
+    """The bytes of a number in memory."""
     return SIZES[memory_type(SCALARS[number.name])]
 
 
@@ -75,6 +77,7 @@ def sizes(shape: Shape) -> Iterator[int]:
 
 
 def alignment(shape: Shape) -> int:
+    """The alignment in a C struct, which is that of the largest member."""
     return max(sizes(shape), default=1)
 
 

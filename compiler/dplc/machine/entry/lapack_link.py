@@ -25,10 +25,12 @@ def is_wanted(program: f.Program, target: Target) -> bool:
 
 
 def start(program: f.Program, target: Target) -> str:
+    """The call at a program's start that finds the routines; empty if the program has none to find."""
     return START if is_wanted(program, target) else ""
 
 
 def definitions(program: f.Program, target: Target) -> str:
+    """The function that `start` calls: it fills the table of routines if all of them are linked (weak symbols)."""
     if not is_wanted(program, target):
         return ""
     lines = [f"declare extern_weak void @{name}_()" for name in ROUTINES]

@@ -118,6 +118,7 @@ def function(name: str) -> Any:
 
 
 def call(name: str, *args: Any) -> Any:
+    """Calls a C function; one thread at a time does so."""
     with LOCK:
         return function(name)(*args)
 
@@ -132,11 +133,13 @@ def answer(name: str, *args: Any) -> tuple[Any, str]:
 
 
 def version() -> tuple[int, ...]:
+    """The version of LLVM: major, minor, patch."""
     packed = call("GetVersionInfo")
     return tuple(packed >> shift & 255 for shift in (16, 8, 0))
 
 
 def default_triple() -> str:
+    """The triple of the machine that LLVM runs on."""
     return answer("GetDefaultTargetTriple")[1]
 
 
@@ -181,9 +184,11 @@ class Machine:
             call("DisposeTargetData", data)
 
     def emit_object(self, module: Module) -> bytes:
+        """The object code of a module."""
         return self.emitted(module, 1)
 
     def emit_assembly(self, module: Module) -> str:
+        """The assembly text of a module."""
         return self.emitted(module, 0).decode()
 
     def emitted(self, module: Module, kind: int) -> bytes:
@@ -203,6 +208,7 @@ class Module:
         self.handle = handle
 
     def text(self) -> str:
+        """The module as LLVM text."""
         return answer("PrintModuleToString", self.handle)[1]
 
 

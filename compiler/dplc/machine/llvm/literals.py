@@ -32,4 +32,5 @@ def escape(data: bytes) -> str:
 
 
 def unescape(text: str) -> bytes:
+    """The bytes of a quoted text of LLVM, in which `\\xx` is a byte in hexadecimal digits."""
     return re.sub(rb"\\(..)", lambda m: bytes.fromhex(m[1].decode()), text.encode())

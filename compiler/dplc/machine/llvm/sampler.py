@@ -40,6 +40,7 @@ define void @{handler}(i32 %signal, ptr %info, ptr %context) nounwind section ".
 
 
 def is_possible() -> bool:
+    """True where the handler knows the registers: on Linux, for some processors."""
     return sys.platform == "linux" and os.uname().machine in REGISTERS
 
 

@@ -27,6 +27,7 @@ class Target:
 
     @property
     def arch(self) -> str:
+        """The architecture, by LLVM's name for it."""
         return self.name.partition("-")[0]
 
     @property
@@ -104,6 +105,7 @@ def features() -> dict[str, bool]:
 
 
 def arch() -> str:
+    """This machine's architecture, by LLVM's name for it."""
     machine = os.uname().machine
     return "aarch64" if machine == "arm64" else machine
 
@@ -119,8 +121,9 @@ def to_build(name: str | None, cpu: str | None) -> Target:
     return Target(name, triple, cpu or PORTABLE[name.partition("-")[0]])
 
 
-def host(effort: int = 2) -> api.Machine:
-    return here().machine(effort)
+def host() -> api.Machine:
+    """The code generator for this machine."""
+    return here().machine()
 
 
 def describe() -> str:
@@ -129,4 +132,5 @@ def describe() -> str:
 
 
 def llvm_version() -> str:
+    """The version of LLVM as text, for keys of caches."""
     return ".".join(str(part) for part in api.version())

@@ -9,4 +9,5 @@ SIZES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "half": 2, "float": 4, "double":
 
 
 def memory_type(leaf: str) -> str:
+    """The type in memory: a boolean is a byte there."""
     return "i8" if leaf == "i1" else leaf

@@ -65,18 +65,22 @@ class Writer:
     # ---- lines
 
     def fresh(self) -> str:
+        """The name of a new register."""
         self.count += 1
         return f"%v{self.count}"
 
     def do(self, text: str) -> None:
+        """Writes an instruction that gives nothing."""
         self.lines.append("  " + text)
 
     def let(self, text: str) -> str:
+        """Writes an instruction, and gives the register of its result."""
         name = self.fresh()
         self.lines.append(f"  {name} = {text}")
         return name
 
     def extend(self, lines: Sequence[str]) -> None:
+        """Writes lines that others have made."""
         self.lines.extend("  " + line.strip() for line in lines)
 
     def slot(self, llvm_type: str, align: int = 16) -> str:
@@ -105,13 +109,16 @@ class Writer:
         return f"{hint}{self.count}"
 
     def start(self, label: str) -> None:
+        """Begins a basic block."""
         self.lines.append(f"{label}:")
         self.label = label
 
     def jump(self, label: str) -> None:
+        """Ends a basic block by a jump."""
         self.do(f"br label %{label}")
 
     def branch(self, cond: str, yes: str, no: str, hint: str = "") -> None:
+        """Ends a basic block by a conditional jump; `hint` is metadata, such as weights."""
         self.do(f"br i1 {cond}, label %{yes}, label %{no}{hint}")
 
     def phi(self, llvm_type: str, edges: Sequence[tuple[str, str]]) -> str:
@@ -291,9 +298,11 @@ class Writer:
         return self.let(f"and i1 {after}, {self.let(f'icmp slt i64 {place}, {high}')}")
 
     def add(self, a: str, b: str) -> str:
+        """The sum of two i64; literals 0 are left out."""
         return b if a == "0" else a if b == "0" else self.let(f"add i64 {a}, {b}")
 
     def mul(self, a: str, b: str) -> str:
+        """The product of two i64; products of literals are computed here."""
         if a == "1" or b == "1":
             return b if a == "1" else a
         if a.isdigit() and b.isdigit():
@@ -307,6 +316,7 @@ class Writer:
         return self.let(f"mul nuw nsw i64 {number}, {size}")
 
     def product(self, lengths: Sequence[str]) -> str:
+        """The product of some i64, 1 if there are none."""
         total = "1"
         for n in lengths:
             total = self.mul(total, n)
@@ -331,11 +341,13 @@ class Writer:
         return self.let(f"load {leaf}, ptr {address}{mark}")
 
     def store(self, leaf: str, value: str, address: str, mark: str = "") -> None:
+        """Writes a leaf to memory, where a boolean is a byte."""
         if leaf == "i1":
             leaf, value = "i8", self.let(f"zext i1 {value} to i8")
         self.do(f"store {leaf} {value}, ptr {address}{mark}")
 
     def copy(self, to: str, source: str, size: str) -> None:
+        """Copies so many bytes between places that do not overlap."""
         self.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {to}, ptr {source}, i64 {size}, i1 false)")
 
     # ---- calls
@@ -366,10 +378,12 @@ class Writer:
 
 
 def result_type(leaves: Sequence[str]) -> str:
+    """The type of what a function returns: nothing, one value, or a struct of several."""
     return "void" if not leaves else leaves[0] if len(leaves) == 1 else "{ " + ", ".join(leaves) + " }"
 
 
 def typed(types: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Operands as LLVM writes them, each with its type."""
     return [f"{t} {v}" for t, v in zip(types, values, strict=True)]
 
 

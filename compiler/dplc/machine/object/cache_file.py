@@ -46,10 +46,12 @@ def parts(data: bytes) -> tuple[Any, bytes]:
 
 
 def write(path: str | Path, header: Any, code: bytes) -> None:
+    """Writes a file of the cache, whole or not at all."""
     entries.write(path, contents(header, code))
 
 
 def contents(header: Any, code: bytes) -> bytes:
+    """The bytes of a file: the length of the header, the header (marshalled), the code."""
     text = marshal.dumps(header, FORMAT)
     return len(text).to_bytes(8, "little") + text + code
 

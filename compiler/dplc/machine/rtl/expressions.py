@@ -85,32 +85,39 @@ class Expressions:
         return f"%t{self.count}"
 
     def op(self, text: str) -> str:
+        """Writes an instruction, and gives the register of its result."""
         name = self.fresh()
         self.lines.append(f"  {name} = {text}")
         return name
 
     def do(self, text: str) -> None:
+        """Writes an instruction that gives nothing."""
         self.lines.append(f"  {text}")
 
     def end(self, text: str) -> None:
+        """Ends the block, unless it has ended already, as after `return`."""
         if self.open:
             self.do(text)
         self.open = False
 
     def label(self) -> str:
+        """The name of a new block."""
         self.count += 1
         return f"b{self.count}"
 
     def start(self, label: str) -> None:
+        """Begins a block, to which the one before it goes if it has not ended."""
         self.end(f"br label %{label}")
         self.lines.append(f"{label}:")
         self.block, self.open = label, True
 
     def widened(self, ty: str, text: str) -> Value:
+        """A value from memory, of a type of memory, as the language computes with it."""
         llvm, kind, widen, _ = STORED[ty]
         return Value(kind, self.op(f"{widen} {llvm} {text} to {KINDS[kind]}") if widen else text)
 
     def narrowed(self, ty: str, value: Value) -> str:
+        """A value as it is stored in memory."""
         llvm, kind, _, narrow = STORED[ty]
         self.expect(value, kind)
         if ty == "f16":
@@ -118,6 +125,7 @@ class Expressions:
         return self.op(f"{narrow} {KINDS[kind]} {value.text} to {llvm}") if narrow else value.text
 
     def expect(self, value: Value, kind: str) -> Value:
+        """The value.  Raises a Bug if it is of another kind."""
         if value.kind != kind:
             raise Bug(f"runtime library: {self.fn.name}: {value.kind} {value.text} where {kind} is expected")
         return value
@@ -125,6 +133,7 @@ class Expressions:
     # ---- expressions
 
     def expr(self, node: ast.expr) -> Value:
+        """The value of an expression."""
         match node:
             case ast.Constant(str(text)):
                 return Value("ptr", self.string(text))
@@ -170,6 +179,7 @@ class Expressions:
                 raise self.unknown(node)
 
     def variable(self, name: str) -> Value:
+        """The value of a local variable, or of a constant of the file."""
         if name in self.slots:
             kind = self.slots[name]
             return Value(kind, self.op(f"load {KINDS[kind]}, ptr %v.{name}"))
@@ -187,6 +197,7 @@ class Expressions:
         raise Bug(f"runtime library: {self.fn.name}: {name} is not defined")
 
     def string(self, text: str) -> str:
+        """The address of a text that ends with a zero byte."""
         data = text.encode() + b"\0"
         name = f"@{self.symbol}.text{len(self.strings)}"
         coded = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02x}" for b in data)
@@ -194,6 +205,7 @@ class Expressions:
         return name
 
     def element(self, base: ast.expr, ty: str, index: ast.expr) -> str:
+        """The address of an element, by its type and its index."""
         pointer = self.expect(self.expr(base), "ptr").text
         at = self.expect(self.expr(index), "int").text
         element = "[8 x i8]" if ty == "ptr" else STORED[ty][0]  # whatever the size of a pointer
@@ -218,6 +230,7 @@ class Expressions:
                 )
 
     def compare(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr]) -> Value:
+        """A comparison; `a < b < c` is two of them, as in Python."""
         if len(ops) > 1:
             first = ast.Compare(left, ops[:1], rights[:1])
             return self.logic(True, first, [ast.Compare(rights[0], ops[1:], rights[1:])])

@@ -60,6 +60,7 @@ class Source:
     small: set[str] = field(default_factory=set)  # functions that are optimised for size
 
     def read(self, text: str, small: bool) -> None:
+        """Adds what a file defines.  Functions of a `small` one are optimised for size."""
         for node in ast.parse(text).body:
             match node:
                 case ast.FunctionDef():
@@ -129,6 +130,7 @@ def declare(source: Source, name: str) -> str | None:
 
 
 def symbol(name: str) -> str:
+    """The symbol of a name of the runtime library: `a__b` is `rt.a.b`."""
     return "rt." + name.replace("__", ".")
 
 
@@ -138,6 +140,7 @@ def called(fn: ast.FunctionDef) -> str:
 
 
 def is_decorated(fn: ast.FunctionDef, decorator: str) -> bool:
+    """True if a function has this decorator."""
     return any(isinstance(d, ast.Name) and d.id == decorator for d in fn.decorator_list)
 
 
@@ -158,6 +161,7 @@ def global_definition(name: str, annotation: ast.expr, value: ast.expr | None) -
 
 
 def literal(value: object, kind: str) -> str:
+    """A literal in LLVM's notation, as an int or a float of this kind.  Floats are exact, in hexadecimal."""
     match value:
         case None:
             return "null"
@@ -188,14 +192,17 @@ def results(fn: ast.FunctionDef) -> tuple[str, ...]:
 
 
 def result_type(fn: ast.FunctionDef) -> str:
+    """The LLVM type of a function's results, of which there may be several."""
     types = [STORED[name][0] for name in results(fn)]
     return types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}" if types else "void"
 
 
 def parameters(fn: ast.FunctionDef) -> list[tuple[str, str]]:
+    """A function's parameters that have types: names and types."""
     return [(a.arg, ast.unparse(a.annotation)) for a in fn.args.args if a.annotation]
 
 
 def declaration(fn: ast.FunctionDef) -> str:
+    """A function as LLVM declares it."""
     types = [STORED[ty][0] for _, ty in parameters(fn)] + ["..."] * (fn.args.vararg is not None)
     return f"declare {result_type(fn)} @{called(fn)}({', '.join(types)}) {attributes(fn)}"

@@ -84,6 +84,7 @@ def packed(program: Program) -> tuple[dict, bytes]:
 
 
 def unpacked(header: dict, data: bytes) -> Program:
+    """The program in a file of the cache."""
     parts, start = [], 0
     for size in header["parts"]:
         parts.append(data[start : start + size])

@@ -76,6 +76,7 @@ class Running(threading.Thread):
         self.done = threading.Event()
 
     def run(self) -> None:
+        """Runs the program, on this thread."""
         argv = (Argument * max(1, len(self.args)))(*(Argument(arg, len(arg)) for arg in self.args))
         terminal = int(os.isatty(1))
         self.loaded.entry(len(self.args), argv, terminal, self.stack - NEED, ctypes.byref(self.record))

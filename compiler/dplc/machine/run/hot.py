@@ -38,6 +38,7 @@ class Code:
         self.names = [name for _, _, name in places]
 
     def function(self, address: int) -> str:
+        """The function at an address; "" if there is none."""
         i = bisect_right(self.starts, address) - 1
         return self.names[i] if i >= 0 and address < self.ends[i] else ""
 

@@ -30,6 +30,7 @@ class LoadedLibrary:
         perf_map.note(code, symbols[0], self.address(symbols[0]))
 
     def address(self, symbol: str) -> int:
+        """The address of an exported symbol."""
         return self.linked.addresses[symbol]
 
 
@@ -41,6 +42,7 @@ def is_linked(symbol: str) -> bool:
 
 
 def new_jit() -> api.Jit:
+    """A JIT for this machine, with the C library's functions of numbers."""
     target.start()
     api.load_library("libm.so.6")
     return api.Jit(target.host())

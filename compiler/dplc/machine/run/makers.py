@@ -35,6 +35,7 @@ class Watched:
 
 
 def watched(loaded: LoadedImage) -> Watched:
+    """Reads the tables of the program's allocator from its memory."""
     start, count, _, peak, all_bytes, blocks = (ctypes.c_int64 * 6).from_address(
         loaded.base + loaded.image.exports[WATCHED]
     )

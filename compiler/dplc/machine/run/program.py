@@ -139,6 +139,7 @@ def load(program: Program) -> LoadedImage:
 
 
 def sites_of(program: Program) -> Sites:
+    """The places at which the program can fail."""
     from dplc.machine.failure.failures import Sites
 
     return Sites.from_json(program.sites)

@@ -65,6 +65,7 @@ class SessionUnits:
         self.count = 0
 
     def compile(self, program: f.Program) -> SessionUnit:
+        """A unit of the program of one input.  Its cells are those of the session."""
         text, sites = emit_program(program, shared.mentioned, interruptible=True)
         cells = {unescape(name).decode(): int(size) for name, _, size in STATE.findall(text)}
         text = module(STATE.sub(r'@"\1" = external \2, align 16', text))

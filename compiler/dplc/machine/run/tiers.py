@@ -64,6 +64,7 @@ class Upgrade:
                 self.sampling.enter_context(ticking(loaded.base + loaded.image.exports[HANDLER], INTERVAL))
 
     def look(self) -> None:
+        """Takes what an optimiser has made, or starts one if functions are hot."""
         if self.done:
             return
         if self.process:
@@ -88,6 +89,7 @@ class Upgrade:
         return repaying(self.program, self.profile.seconds)
 
     def optimise(self, names: Iterable[str]) -> None:
+        """Starts a process that optimises these functions."""
         self.process = background.spawn(["-m", OPTIMISER, self.version(), *names])
         self.done = not self.process
 
@@ -141,6 +143,7 @@ def keep(place: str, seconds: dict[str, float]) -> None:
 
 
 def read(place: str) -> Program | None:
+    """The program in this file of the cache, if it is there."""
     entry = cache_file.read(place)
     return unpacked(*entry) if entry else None
 

@@ -44,9 +44,11 @@ class Shape:
         self.whole_masks = machine.bytes == self.bytes * lanes == 32
 
     def load(self, place: str) -> str:
+        """The instruction that reads a vector."""
         return f"load {self.type}, ptr {place}, align {self.bytes}"
 
     def masked_load(self, place: str, mask: str) -> str:
+        """The instruction that reads the lanes of a mask; the others are zero."""
         if self.whole_masks:
             args = f"ptr {place}, <{self.lanes} x i{8 * self.bytes}> {mask}.bits"
             return f"call {self.type} @llvm.x86.avx.maskload.{AVX[self.ty]}.256({args})"
@@ -54,9 +56,11 @@ class Shape:
         return f"call {self.type} @llvm.masked.load.{self.suffix}.p0({args})"
 
     def store(self, value: str, place: str) -> str:
+        """The instruction that writes a vector."""
         return f"store {self.type} {value}, ptr {place}, align {self.bytes}"
 
     def masked_store(self, value: str, place: str, mask: str) -> str:
+        """The instruction that writes the lanes of a mask."""
         if self.whole_masks:
             args = f"ptr {place}, <{self.lanes} x i{8 * self.bytes}> {mask}.bits, {self.type} {value}"
             return f"call void @llvm.x86.avx.maskstore.{AVX[self.ty]}.256({args})"
@@ -64,9 +68,11 @@ class Shape:
         return f"call void @llvm.masked.store.{self.suffix}.p0({args})"
 
     def at(self, base: str, index: str) -> str:
+        """The instruction for the address of an element."""
         return f"getelementptr {self.elem}, ptr {base}, i64 {index}"
 
     def add_product(self, out: list[str], name: str, a: str, b: str, total: str) -> None:
+        """Writes `name = a * b + total`, fused where the machine is."""
         if self.fused:
             args = ", ".join(f"{self.type} {x}" for x in (a, b, total))
             out.append(f"{name} = call {self.type} @llvm.fma.{self.suffix}({args})")
@@ -75,6 +81,7 @@ class Shape:
             out.append(f"{name} = fadd {self.type} {name}.p, {total}")
 
     def splat(self, out: list[str], name: str, scalar: str) -> None:
+        """Writes a vector whose lanes are one scalar."""
         out.append(f"{name}.e = insertelement {self.type} poison, {self.elem} {scalar}, i32 0")
         zeros = f"<{self.lanes} x i32> zeroinitializer"
         out.append(f"{name} = shufflevector {self.type} {name}.e, {self.type} poison, {zeros}")
@@ -110,5 +117,6 @@ class Shape:
 
 
 def function(head: str, lines: list[str]) -> str:
+    """An internal function of LLVM. The attribute lets vectors of 512 bits stay whole where the machine has them."""
     body = "\n".join(line if line.endswith(":") else f"  {line}" for line in lines)
     return f'define internal {head} nounwind "min-legal-vector-width"="512" {{\n{body}\n}}'

@@ -44,6 +44,7 @@ def mentioned(text: str) -> str:
 
 @cache
 def shared() -> Shared:
+    """The library, from the cache if it is there."""
     header, code = _kept()
     return Shared(header, code)
 
@@ -81,6 +82,7 @@ def sources() -> list[Path]:
 
 
 def packed() -> bytes:
+    """The library as the bytes of a cache file, made now."""
     made = build()
     return cache_file.contents(made.texts, made.code)
 

@@ -27,6 +27,7 @@ class Rows:
     count: f.Atom
 
     def atoms(self) -> tuple[f.Atom, ...]:
+        """The rows of both factors, and how many there are."""
         return self.left, self.right, self.count
 
     def vars(self) -> tuple[f.Var, ...]:
@@ -120,6 +121,7 @@ class Collector:
         b.binds.append(f.Bind((total,), f.If(some, block_of(there, (added,)), f.Block((), (matrix,)))))
 
     def product(self, matrix: f.Atom, left: f.Atom, right: f.Atom, attrs: tuple[tuple[str, object], ...]) -> f.Var:
+        """The matrix with the product of the collected rows added."""
         op = f.Op("matmul_acc", (matrix, left, right), (("ta", True), ("tb", False), *attrs))
         return self.b.one(op, self.ty, "c")
 
@@ -189,6 +191,7 @@ class Collector:
                 return self.loop(bind, at, rows)
 
     def branch(self, bind: f.Bind, at: int, matrix: f.Var, rows: Rows) -> Rows:
+        """Collects in the arms of a branch."""
         arms = list[f.Block]()
         for arm in blocks_of(bind.rhs):
             with self.b.inside() as binds:
@@ -197,6 +200,7 @@ class Collector:
         return self.bound(bind.vars, with_branches(bind.rhs, arms))
 
     def loop(self, bind: f.Bind, at: int, rows: Rows) -> Rows:
+        """Collects in a loop, whose state then has the rows."""
         loop, before = bind.rhs, self.fresh()
         assert isinstance(loop, f.For)
         width, results = len(loop.state), loop.body.results

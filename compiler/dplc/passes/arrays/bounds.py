@@ -34,6 +34,7 @@ def bounds(program: f.Program) -> f.Program:
 
 
 def without_checks(fn: f.Fn, dims: Dims, supply: Callable[[], f.Supply]) -> f.Fn:
+    """`dims` are the function's dimensions; `supply` is asked for names only if some are needed."""
     work = _Bounds(Affine(dims), supply)
     return with_body(fn, work.block(fn.body))
 

@@ -144,6 +144,7 @@ class Scope:
             self.bind(ty, ground.members[member][i])
 
     def ground(self, ty: t.Ty) -> t.Ty:
+        """A type with the sets that this specialisation has."""
         found = self.memo.get(id(ty))
         if found is None:
             for s in sets_in(ty):
@@ -173,6 +174,7 @@ class Layout:
         self.sites: dict[t.Ty, str] = {}
 
     def flat(self, ty: t.Ty) -> f.Type:
+        """The type of flat for a ground type."""
         key = ty.name if is_bare(ty) else ty
         found = self.types.get(key)
         if found is None:
@@ -213,6 +215,7 @@ class Layout:
         return f.Data(name)
 
     def declare(self, name: str, payloads: tuple[f.Type | None, ...], names: tuple[str, ...]) -> None:
+        """Declares a data type of flat.  Raises NeedsInterpreter if there are too many: there may be no end."""
         if len(self.declared) > MOST_DATAS:
             raise NeedsInterpreter("data types without end")
         self.declared[name] = f.DataDecl(name, payloads, names)
@@ -233,6 +236,7 @@ class Layout:
         return f.Data(name)
 
     def payload(self, member: Member, captures: tuple[t.Ty, ...]) -> f.Tup:
+        """What a member of a lambda set carries: its captures, or the residual of a pullback."""
         if isinstance(member, Lambda):
             return f.Tup(tuple([self.flat(ty) for ty in captures]))
         return f.Tup((f.Res(self.site(captures[0])),))
@@ -243,6 +247,7 @@ class Layout:
 
 
 def ground_set(ty: t.Ty) -> Ground:
+    """The lambda set of a ground function type."""
     if isinstance(ty, t.Fn) and isinstance(ty.eff, Ground):
         return ty.eff
     raise Bug(f"not a ground function type: {ty}")

@@ -48,6 +48,7 @@ class Solved:
     exports: tuple[str, ...] = ()
 
     def type_of(self, e: c.Term) -> t.Ty:
+        """The type of a term, with its lambda sets."""
         return self.types.get(id(e), e.ty)
 
 
@@ -69,6 +70,7 @@ class Solver:
         self.count = 0
 
     def run(self) -> Solved:
+        """Solves all functions, callees first (SCCs of the call graph), then the items."""
         functions = self.mono.functions
         for component in components(functions, lambda f: [g for g in self.mono.calls[f] if g in functions]):
             self.component(component)
@@ -161,6 +163,7 @@ class Solver:
         return ty
 
     def bind(self, name: str, ty: t.Ty) -> None:
+        """Notes the type of a local name."""
         self.env[name] = (ty, len(self.frames))
 
     def recursive(self, e: c.LetRec) -> None:
@@ -187,6 +190,7 @@ class Solver:
     # ---- terms ------------------------------------------------------------------------------------------------------
 
     def infer(self, e: c.Term) -> t.Ty:
+        """The type of a term with lambda sets; it is noted if it has any."""
         ty = self.visit(e)
         if self.datas.has_sets(e.ty):
             self.out.types[id(e)] = ty
@@ -201,6 +205,7 @@ class Solver:
         return first
 
     def visit(self, e: c.Term) -> t.Ty:  # noqa: C901 -- one case per form
+        """The type of a term, by its form."""
         match e:
             case c.Var(_, _, name):
                 return self.mention(name) if name in self.functions else self.capture(name)

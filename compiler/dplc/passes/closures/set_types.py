@@ -83,6 +83,7 @@ class Slot(t.Hole):
 
 
 def arrow(arg: t.Ty, functions: Set | Ground | Slot, result: t.Ty) -> t.Fn:
+    """A function type whose effect is replaced by the functions that it may stand for."""
     return t.Fn(arg, functions, result)
 
 
@@ -94,6 +95,7 @@ def root(functions: Any) -> Set:
 
 
 def is_set(part: object) -> TypeGuard[Set | Ground | Slot]:
+    """True for a lambda set in one of its three forms."""
     return isinstance(part, Set | Ground | Slot)
 
 
@@ -158,6 +160,7 @@ class Unifier:
     """Unites sets.  It has no other state."""
 
     def types(self, a: t.Ty, b: t.Ty) -> None:
+        """Makes the sets of two types equal.  The types themselves are equal by inference."""
         if a is not b:
             for x, y in beside(a, b):
                 self.sets(x, y) if is_set(x) else self.types(x, y)
@@ -193,6 +196,7 @@ class Datas:
         self.payloads: dict[tuple[t.Ty, int], t.Ty | None] = {}
 
     def group(self, name: str) -> tuple[str, ...]:
+        """The data types that mention each other, one of which this is."""
         if name not in self.groups:
             for component in components([name], self.mentioned):
                 self.groups.update(dict.fromkeys(component, tuple(component)))
@@ -224,6 +228,7 @@ class Datas:
         return list(found)
 
     def recursive(self, name: str) -> bool:
+        """True if a value of the type may hold another one."""
         group = self.group(name)
         return len(group) > 1 or name in self.mentioned(name)
 
@@ -358,6 +363,7 @@ class Datas:
         return dict(zip(names, map(a_type, ty.args), strict=False))
 
     def instantiate(self, ty: t.Ty, tag: int) -> t.Ty | None:
+        """The type of a constructor's argument, in a data type with its sets."""
         if not isinstance(ty, t.Con):
             raise Bug(f"not a data type: {ty}")
         self.arity(ty.name)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from dpl.core import term as c
 from dpl.core import ty as t
-from dpl.core.walk import subterms
 from dpl.node import node, replace
 from dpl.source import Span
 
@@ -54,10 +53,12 @@ class Continuing:
         self.count = 0
 
     def fresh(self, hint: str, ty: t.Ty, span: Span) -> c.Var:
+        """A new variable of core."""
         self.count += 1
         return c.Var(span, ty, f"{hint}.c{self.count}")
 
     def type(self, ty: t.Ty) -> t.Ty:
+        """A type in which functions that capture take a continuation."""
         found = self.types.get(id(ty))
         if found is None:
             found = self.types[id(ty)] = (ty, self.converted(ty))
@@ -85,6 +86,7 @@ class Continuing:
         return self.type(ty) if count == 1 else t.Fn(self.type(fn.arg), t.PURE, self.worker(fn.result, count - 1))
 
     def data(self, data: c.Data) -> c.Data:
+        """The declaration of a data type with such types."""
         return replace(data, cases=tuple((name, None if ty is None else self.type(ty)) for name, ty in data.cases))
 
 
@@ -98,6 +100,7 @@ def arity(e: c.Term) -> int:
 
 
 def captures_on_call(fn: c.Term) -> bool:
+    """True if a call of the function may capture its continuation, by the effect of its type."""
     return isinstance(expect_type(t.Fn, fn.ty).eff, t.Ctl)
 
 
@@ -109,7 +112,3 @@ def spine(e: c.App) -> tuple[c.Term, list[c.App]]:
         applications.append(head)
         head = head.fn
     return head, applications[::-1]
-
-
-def mentions(e: c.Term, name: str) -> bool:
-    return (isinstance(e, c.Var) and e.name == name) or any(mentions(part, name) for part in subterms(e))

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.names import mentioned
 from dpl.core.walk import changed, changed_pattern, subterms
 from dpl.diagnostics import Bug
 from dpl.source import Span
@@ -33,7 +34,6 @@ from dplc.passes.control.continuations import (
     arity,
     captures_on_call,
     known,
-    mentions,
     nothing,
     spine,
 )
@@ -60,6 +60,7 @@ class Program(Continuing):
         self.arity = {name: arity(e) for name, e in mono.functions.items()}
 
     def run(self) -> Mono:
+        """Converts all functions and items."""
         mono = self.mono
         definitions = {name: Converter(self).definition(name, e) for name, e in mono.functions.items()}
         functions = {name: expect_type(c.Lam, e) for name, e in definitions.items()}
@@ -265,7 +266,7 @@ class Converter:
     def shift(self, e: c.Shift, k: Cont) -> c.Term:
         """`shift k -> k e` is e: a continuation that is called once and last need not be captured."""
         match e.body:
-            case c.App(_, _, c.Var(_, _, name), arg) if name == e.name and not mentions(arg, name):
+            case c.App(_, _, c.Var(_, _, name), arg) if name == e.name and name not in mentioned(arg):
                 if not self.captures(arg):
                     return k.then(self.term(arg))
             case _:

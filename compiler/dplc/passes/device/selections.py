@@ -7,9 +7,9 @@
         else m, a                                                             more than p if p < m', else a[p] }
       yield m', a' }
 
-Where each step is put at the end of the list, listed or not (m' = if c then m + 1 else m; a' = update a i m, without a
-branch), the last step stays behind the list if it is not listed.  The numbers of the list are whole, so they are the
-same in any order.  Without a device the loop remains.
+A loop may also write without a branch:  a' = update a i m; m' = if c then m + 1 else m.  Then each step is written at
+the end of the list, and the last one stays behind the list even if it is not listed.  The numbers of the list are
+whole, so they are the same in any order.  Without a device the loop remains.
 """
 
 from __future__ import annotations

@@ -43,6 +43,7 @@ from dplc.passes.parallel.join import Joiner, is_check, own_reads
 
 
 def sweeps(program: f.Program) -> f.Program:
+    """A chain of passes: sums, scans, joined kernels, teams.  Their order matters: each finds what others have made."""
     program = cotangent_sums(array_sums(unread(program)))
     fns = {name: with_body(fn, with_lengths(fn.body)) for name, fn in program.fns.items()}
     program = scans(replace(program, fns=fns))

@@ -139,14 +139,13 @@ class Writer(Spine):
 
 @record
 class Resumer(Spine):
-    """`steps` are the steps that were done before the checkpoint of a loop, `ends` those where it may end as its state
-    is not finite, `swept` the steps between which a sweep made a number that is not finite (none if it was the
-    first, and was given one), `done` the items that need not be done."""
+    """Writes the program that goes on from checkpoints.  Loops have numbers, and so have items."""
 
-    steps: Mapping[int, int] = field(default_factory=dict)
-    ends: Mapping[int, int] = field(default_factory=dict)
+    steps: Mapping[int, int] = field(default_factory=dict)  # those that a loop has done before its checkpoint
+    ends: Mapping[int, int] = field(default_factory=dict)  # the step at which a loop may end: its state is not finite
+    # Between which steps a sweep has made a number that is not finite; None if the sweep was given it.
     swept: Mapping[int, tuple[int, int] | None] = field(default_factory=dict)
-    done: frozenset[int] = frozenset()
+    done: frozenset[int] = frozenset()  # items that need not be done again
 
     def whole(self, item: c.Def | c.Do) -> list[c.Def | c.Do]:
         return [] if self.item in self.done and isinstance(item, c.Do) else [item]
@@ -201,12 +200,15 @@ def component(whole: c.Term, types: Sequence[t.Ty], i: int) -> c.Term:
 
 
 def given_name(number: int) -> str:
+    """What a checkpoint has given for a loop's state, by the loop's number."""
     return f"main.at.given{number}"
 
 
 def before_name(number: int) -> str:
+    """The state before a loop."""
     return f"main.at.before{number}"
 
 
 def cotangent_name(number: int) -> str:
+    """The cotangent of a loop's state."""
     return f"main.at.cotangent{number}"

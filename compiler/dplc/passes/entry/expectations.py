@@ -23,6 +23,7 @@ def expectations(program: c.Program, source: Source) -> list[c.Expect]:
 
 
 def asked_for(program: c.Program, source: Source) -> c.Program:
+    """The program, in which each expectation of this source first asks by its number if it is wanted."""
     numbers = {id(item): i for i, item in enumerate(expectations(program, source))}
     question = program.library[ASKED]
     items = [

@@ -40,6 +40,7 @@ def changes_globals(program: c.Program) -> bool:
 
 
 def names_in(ty: t.Ty) -> set[str]:
+    """The type constructors in a type; `->` stands for functions."""
     found: set[str] = set()
     todo: list = [ty]
     while todo:
@@ -301,6 +302,7 @@ def is_call(term: c.Term, name: str, count: int) -> bool:
 
 
 def within(f: c.Term, body: c.Term) -> c.Term:
+    """The function `f` with another body, inside of all its parameters."""
     return replace(f, body=within(f.body, body)) if isinstance(f, c.Lam) else body
 
 

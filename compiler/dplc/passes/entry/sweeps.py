@@ -33,14 +33,17 @@ def from_outside(loop: c.For | c.While) -> dict[str, t.Ty]:
 
 
 def is_global(name: str) -> bool:
+    """True for the names of definitions: those of modules and those of the main program."""
     return name[:1].isupper() or name.startswith("main.")
 
 
 def same(ty: t.Ty) -> t.Ty:
+    """The type as it is."""
     return ty
 
 
 def renamed(term: c.Term, old: str, new: str) -> c.Term:
+    """The term, with another name for a variable."""
     if isinstance(term, c.Var):
         return replace(term, name=new) if term.name == old else term
     return changed(term, lambda part: renamed(part, old, new), same)
@@ -92,6 +95,7 @@ def within_steps(name: str) -> str:
 
 
 def others(outside: Names) -> t.Ty:
+    """The type of a tuple of what a loop reads from outside."""
     return together([ty for _, ty in outside]) if outside else t.UNIT
 
 

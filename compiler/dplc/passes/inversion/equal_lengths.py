@@ -16,9 +16,9 @@ FEWER = 2  # steps at the end of a loop that may not add, by the conditions arou
 
 
 def counts_of_lengths(par: f.Par, affine: Affine) -> dict[str, tuple[f.Atom, int]]:
-    """The counts of loops that add at their index and a constant, by the lengths of what they add to, with the number
-    by which such a length exceeds the count if it is as guessed, where it is not known whether that is so, and it may
-    be.  If only the length is a known number, that is told of the count instead."""
+    """Guesses of lengths of accumulators that loops add to at their index and a constant: the name of a length -> the
+    count of the loop, and by how much the length exceeds it.  Each guess may be true, and is not known to be.  If the
+    length is a known number, the count is guessed from it."""
     ends = _Ends(affine)
     ends.par(par)
     inside = {var.name for var in bound_inside(par)}

@@ -22,14 +22,14 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, of_rank, rank_of
 from dplc.flat.walk import bound_inside, names, needed, rhs_mentions
 from dplc.passes.inversion.fission import Parts
-from dplc.passes.inversion.scattered import Unfit, is_in
+from dplc.passes.inversion.scattered import Guard, Unfit, is_in
 from dplc.passes.simplify.purity import droppable
 
 MOST = 16  # numbers that a point keeps
 Accs = dict[str, int]  # the accumulators of the nest, by the names that they have
 Space = tuple[tuple[f.Var, f.Atom], ...]  # of the loops around
 Kept = dict[int, f.Atom]  # what is added, by the number of its place
-Guards = tuple[tuple[f.Atom, bool], ...]  # conditions, and whether they hold
+Guards = tuple[Guard, ...]
 
 
 @node

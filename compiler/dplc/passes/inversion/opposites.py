@@ -2,10 +2,10 @@
 
     x = index v i; y = index v j; d = sub x y; z = mul d w; r = div 1.0 d        with i for j and j for i, z is -z
 
-A number has two names: what it is to the last bit, and what it is but for its sign and the sign of a zero.  Sums,
-products and quotients of opposites are opposites: rounding is symmetric.  Of everything else, such as a divisor
-or a condition, only the first name counts, because 1 / 0.0 and 1 / -0.0 differ.  So r becomes a number that is neither
-r nor -r.  A number and its opposite have the same square, to the last bit.
+A number has two names: its value to the last bit, and its value without sign, where 0.0 is -0.0.  Sums, products and
+quotients of opposites are opposites: rounding is symmetric.  Of everything else, such as a divisor or a condition, only
+the first name counts, because 1 / 0.0 and 1 / -0.0 differ.  So r becomes a number that is neither r nor -r.  A number
+and its opposite have the same square, to the last bit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SWAPPED = ("add", "acc_add", "mul", "eq", "ne", "and", "or")  # operands may cha
 
 @node
 class Name:
-    """What a number is to the last bit, and what it is but for its sign, which is 1 or -1."""
+    """The value of a number to the last bit (`exact`), and without its sign (`size`).  The sign is 1 or -1."""
 
     exact: int
     sign: int
@@ -65,7 +65,7 @@ class Names:
             sign = b.sign if a.size == self.zero else a.sign
             same = a.sign == b.sign or self.zero in (a.size, b.size)
             exact = self.number(("if", asked, a.exact, b.exact))
-            names[var.name] = Name(exact, sign, self.number(("if but for signs", asked, a.size, b.size, same)))
+            names[var.name] = Name(exact, sign, self.number(("if without signs", asked, a.size, b.size, same)))
 
     def of_op(self, op: f.Op, var: f.Var, names: Mapping[str, Name]) -> Name:
         if not is_number(op, var):
@@ -79,7 +79,7 @@ class Names:
         return self.signed(op.op, args, name) if f.is_float(var.ty) else name
 
     def signed(self, op: str, args: list[Name], name: Name) -> Name:
-        """The name of a result, of which `name` tells what it is to the last bit: what it is but for its sign."""
+        """The name of a result, with its value without sign; `name` has its value to the last bit."""
         match op, args:
             case "neg", [a]:
                 return Name(name.exact, -a.sign, a.size)

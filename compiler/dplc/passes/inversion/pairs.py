@@ -139,7 +139,7 @@ class _Sums:
         self.bind, self.supply = bind, supply
 
     def of(self, name: Name, ty: f.Type, known: dict[str, Name], table: Names) -> tuple[f.Var, int] | None:
-        """The sum of a number of the pair that is called so, but for its sign, and the sign."""
+        """The sum of the number of the pair that has this name up to its sign, and the sign."""
         par = expect_type(f.Par, self.bind.rhs)
         for var, out, x in zip(self.bind.vars, par.outs, par.body.results, strict=True):
             found = table.of_atom(x, known)

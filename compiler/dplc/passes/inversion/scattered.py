@@ -193,6 +193,7 @@ class Points:
 
 
 def is_in(atom: f.Atom | None, names: Iterable[str]) -> bool:
+    """True for a variable with one of these names."""
     return isinstance(atom, f.Var) and atom.name in names
 
 

@@ -33,14 +33,17 @@ def of_block(program: f.Program, block: f.Block, known: Known) -> Work:
 
 
 def number(value: float) -> Work:
+    """Work that is known."""
     return {(): value}
 
 
 def plus(a: Work, b: Work) -> Work:
+    """The work of two parts, one after the other."""
     return {key: a.get(key, 0.0) + b.get(key, 0.0) for key in (*a, *(key for key in b if key not in a))}
 
 
 def times(a: Work, b: Work) -> Work:
+    """The work of a part that is done so many times."""
     total: Work = {}
     for x, p in a.items():
         for y, q in b.items():

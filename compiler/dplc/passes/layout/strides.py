@@ -158,6 +158,7 @@ class Nest:
 
 
 def is_long(count: f.Atom) -> bool:
+    """True unless a loop is known to have few steps."""
     return not isinstance(count, f.Const) or (isinstance(count.value, int) and count.value >= FEW)
 
 

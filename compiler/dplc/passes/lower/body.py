@@ -62,11 +62,13 @@ class Lowering:
     # ---- functions --------------------------------------------------------------------------------------------------
 
     def name(self, hint: str) -> str:
+        """A new name for a function, which is reserved."""
         name = f"{hint}.{len(self.program.fns)}"
         self.program.fns[name] = f.Fn(name, (), (), f.Block((), ()))  # to be replaced
         return name
 
     def instance(self, source: Lambda, captures: tuple[t.Ty, ...], ty: t.Fn) -> Instance:
+        """The function of flat for a lambda with captures of these types."""
         key = (source.id, captures, ty.arg, ty.result)
         found = self.instances.get(key)
         if found is None:
@@ -99,6 +101,7 @@ class Lowering:
     def finish(
         self, name: str, params: tuple[f.Var, ...], body: Body, *results: f.Atom, label: str = "", span: Span = NOWHERE
     ) -> None:
+        """Adds a function that is complete."""
         types = tuple([r.ty for r in results])
         self.program.fns[name] = f.Fn(name, params, types, block_of(body.b.binds, results), label, span)
 
@@ -181,6 +184,7 @@ class Body:
         return e.ty if ty is None else self.scope.ground(ty)
 
     def flat(self, e: c.Term) -> f.Type:
+        """The type of flat that a term has."""
         return self.up.layout.flat(self.type_of(e))
 
     # ---- closures ---------------------------------------------------------------------------------------------------
@@ -203,6 +207,7 @@ class Body:
         }
 
     def apply(self, closure: Value, ty: t.Fn, arg: Value, span: Span, whole: bool = False) -> Value:
+        """The application of a closure: by a call if one function is meant, else by a switch over the lambda set."""
         functions = ground_set(ty)
         if functions.boxed:
             result = self.b.call(self.up.applying(ty), (closure, arg), self.up.layout.flat(ty.result), span)
@@ -258,6 +263,7 @@ class Body:
     # ---- control ----------------------------------------------------------------------------------------------------
 
     def fail(self, message: str, ty: f.Type, span: Span, code: str = "R0706") -> Value:
+        """Code that fails with a message, in place of a value of this type."""
         rhs = f.Op("fail", (f.Const(message, f.STR),), (("code", code),), span)
         return self.b.explode(self.b.one(rhs, ty, "never"))
 
@@ -280,6 +286,7 @@ class Body:
         return result
 
     def branch(self, cond: f.Atom, then: Callable[[], Value], else_: Callable[[], Value], whole: bool = False) -> Value:
+        """A branch, whose arms are written by these functions."""
         return self.join((then, else_), lambda blocks: f.If(cond, *blocks), whole)
 
     # ---- terms ------------------------------------------------------------------------------------------------------
@@ -289,6 +296,7 @@ class Body:
         return self.up.term(self, e, whole)
 
     def atom(self, e: c.Term) -> f.Atom:
+        """A term's value as one atom."""
         return self.b.atom(self.term(e))
 
     def whole(self, e: c.Term) -> f.Atom:
@@ -296,6 +304,7 @@ class Body:
         return self.b.atom(self.term(e, whole=True))
 
     def construct(self, ty: t.Ty, tag: int, arg: Value | None) -> Value:
+        """The value of a constructor.  A type of one constructor is represented by the argument alone."""
         data = self.up.layout.flat(ty)
         if not isinstance(data, f.Data) or self.up.datas.unboxed(expect_type(t.Con, ty)):
             return UNIT if arg is None else arg

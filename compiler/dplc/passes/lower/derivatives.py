@@ -22,6 +22,7 @@ from dplc.passes.lower.body import Body
 
 
 def jvp(body: Body, e: c.Prim) -> Value:
+    """The value and the tangent, by a site of differentiation.  The captures have no tangents at this site."""
     fn, ty = body.term(e.args[0]), expect_type(t.Fn, body.type_of(e.args[0]))
     x, dx = [body.atom(a) for a in e.args[1:]]
     result = body.up.layout.flat(ty.result)
@@ -31,6 +32,7 @@ def jvp(body: Body, e: c.Prim) -> Value:
 
 
 def taylor(body: Body, e: c.Prim) -> Value:
+    """The coefficients up to the order, as an array."""
     order = body.atom(e.args[0])
     fn, ty = body.term(e.args[1]), expect_type(t.Fn, body.type_of(e.args[1]))
     x = body.atom(e.args[2])
@@ -41,6 +43,7 @@ def taylor(body: Body, e: c.Prim) -> Value:
 
 
 def vjp(body: Body, e: c.Prim) -> Value:
+    """The value, and the pullback: a function whose capture is the residual."""
     fn, ty = body.term(e.args[0]), expect_type(t.Fn, body.type_of(e.args[0]))
     x = body.atom(e.args[1])
     site = body.up.layout.site(ty)
@@ -54,6 +57,7 @@ def vjp(body: Body, e: c.Prim) -> Value:
 
 
 def checkpoint(body: Body, e: c.Prim) -> Value:
+    """The call in a function of its own, whose callers keep its arguments only and compute it again."""
     fn, ty = body.term(e.args[0]), expect_type(t.Fn, body.type_of(e.args[0]))
     arg = body.term(e.args[1])
     flat = body.up.layout.flat
@@ -111,6 +115,7 @@ def tree_map(body: Body, e: c.Prim) -> Value:
 
 
 def tree_leaves(body: Body, e: c.Prim) -> Value:
+    """The numbers of a value, in order, as one array."""
     return trees.leaves(body, visited(e), body.type_of(e.args[0]), body.term(e.args[0]))
 
 

@@ -22,6 +22,7 @@ Argument = tuple[t.Ty, Value] | None  # a constructor's argument: its type and v
 
 
 def payloads_of(body: Body, data: f.Atom) -> tuple[f.Type | None, ...]:
+    """The types of the arguments of the constructors, in order; None for those that have none."""
     return body.up.layout.declared[expect_type(f.Data, data.ty).name].payloads
 
 
@@ -62,6 +63,7 @@ def same_constructor(
 
 
 def other_constructor(body: Body, result: f.Type, span: Span = NOWHERE) -> Callable[[], Value]:
+    """Code that fails (R0503), as two values of one form are needed."""
     message = f"{MISFIT}: different constructors; lists of different lengths have them too"
     return lambda: body.fail(message, result, span, "R0503")
 
@@ -138,4 +140,5 @@ def flattened(b: Builder, array: Value) -> tuple[f.Atom, f.Atom]:
 
 
 def elements_at(b: Builder, i: f.Atom, *arrays: f.Atom) -> list[Value]:
+    """The elements of arrays at one index."""
     return [b.explode(b.op("index", (a, i))) for a in arrays]

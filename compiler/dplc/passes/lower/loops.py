@@ -24,6 +24,7 @@ def build(body: Body, e: c.Build, inner: tuple[c.Term, ...] = ()) -> Value:
 
 
 def count_loop(body: Body, e: c.For) -> Value:
+    """`loop x = e for i < n do ...` -> a For, whose state is the leaves of `x`."""
     init = body.term(e.init)
     count = body.atom(e.count)
     state, vars_ = body.b.fresh_like(init, e.state)
@@ -38,6 +39,7 @@ def count_loop(body: Body, e: c.For) -> Value:
 
 
 def while_loop(body: Body, e: c.While) -> Value:
+    """A while loop -> a While, whose state is the leaves of the variable."""
     init = body.term(e.init)
     state, vars_ = body.b.fresh_like(init, e.state)
     body.env[e.state] = state

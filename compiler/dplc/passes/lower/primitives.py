@@ -53,6 +53,7 @@ BITCASTS = {"f64_of_bits": "f64", "bits_of_f64": "u64", "f32_of_bits": "f32", "b
 
 
 def lower_primitive(body: Body, e: c.Prim) -> Value:
+    """By a handler of its own, by a table of those that are alike, or by its name if it is elementwise."""
     handler = HANDLERS.get(e.op)
     if handler is not None:
         return handler(body, e)

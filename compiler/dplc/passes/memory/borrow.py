@@ -26,6 +26,7 @@ Borrowed = dict[str, set[int]]  # function -> indices of its borrowed parameters
 
 
 def infer(program: f.Program) -> Borrowed:
+    """Begins with all parameters that have owners and takes back those that are given away, until nothing changes."""
     owners = {name: Owners.of(fn) for name, fn in program.fns.items()}
     given = {name: Given.by(fn, owners[name]) for name, fn in program.fns.items()}
     borrowed: Borrowed = {}
@@ -49,6 +50,7 @@ def infer(program: f.Program) -> Borrowed:
 
 
 def residual(ty: f.Type) -> bool:
+    """True for what a forward sweep keeps: its owner goes to the backward sweep."""
     return isinstance(ty, f.Data) and ty.name.startswith("res.")
 
 
@@ -105,6 +107,7 @@ class Given:
         return found
 
     def taken(self, borrowed: Borrowed) -> set[Token]:
+        """The owners that a function gives away, with these parameters borrowed."""
         return self.always.union(*[tokens for fn, i, tokens in self.calls if i not in borrowed[fn]])
 
 

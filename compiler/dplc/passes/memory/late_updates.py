@@ -41,6 +41,7 @@ def _block(block: f.Block) -> f.Block:
 
 
 def is_update(bind: f.Bind) -> bool:
+    """True for an update of an array that has a name."""
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "update" and isinstance(bind.rhs.args[0], f.Var)
 
 

@@ -45,6 +45,7 @@ class Owners:
 
     @staticmethod
     def of(fn: f.Fn) -> Owners:
+        """The owners of the variables of a function."""
         owners = Owners()
         owners.define(fn.params)
         owners.block(fn.body)
@@ -100,11 +101,13 @@ class Owners:
         return self.parts.get(atom.name) or self.tokens[atom.name]
 
     def component(self, tup: f.Atom, index: int) -> tuple[Token, ...]:
+        """The owners of a component of a tuple."""
         assert isinstance(tup.ty, f.Tup)
         before = sum(len(counted_paths(item)) for item in tup.ty.items[:index])
         return self.places(tup)[before : before + len(counted_paths(tup.ty.items[index]))]
 
     def of_atom(self, atom: f.Atom) -> tuple[Token, ...]:
+        """The owners of an atom; constants have none."""
         return self.tokens[atom.name] if isinstance(atom, f.Var) else ()
 
     def numbers(self, atoms: Sequence[f.Atom]) -> dict[Token, int]:
@@ -154,4 +157,5 @@ def split(atoms: tuple[f.Atom, ...], consumed) -> tuple[list[f.Atom], list[f.Ato
 
 
 def consumed_operands(rhs: f.Rhs, borrowed: Mapping[str, set[int]]) -> list[f.Atom]:
+    """The operands whose owners the right-hand side takes."""
     return operands(rhs, borrowed)[0]

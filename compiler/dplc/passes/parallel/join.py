@@ -82,9 +82,9 @@ def joined(fn: f.Fn, supply: f.Supply) -> f.Fn:
 
 
 def with_known_numbers(fn: f.Fn) -> f.Fn:
-    """The function, in which no length is read that is known from the code, nor a product of such lengths is computed,
-    no element of an array of equal ones and no part of a tuple that is made is read, and no zeros are made in place of
-    an array that a Par keeps."""
+    """The function with what the code tells in place of what it reads: known lengths and their products, elements of
+    arrays whose elements are equal, parts of tuples that are made in it.  An array that a Par keeps is there, so
+    `acc_zeros` gives it as it is."""
     dims, known = dims_of(fn.body), dict[str, f.Atom]()
     equal = {bind.vars[0].name: bind.rhs.args[1] for bind in every(fn.body)
              if isinstance(bind.rhs, f.Op) and bind.rhs.op == "fill" and rank_of(bind.vars[0].ty) == 1}  # fmt: skip

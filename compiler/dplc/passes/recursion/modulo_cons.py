@@ -122,6 +122,7 @@ def with_holes(program: f.Program) -> set[str]:
 
 
 def gives_cells(fn: f.Fn) -> bool:
+    """True if a function returns data, so that its tail may be a constructor around a call."""
     return any(isinstance(ty, f.Data) for ty in fn.results)
 
 

@@ -14,20 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+from dpl.node import replace
+
 from dplc.flat import term as f
-from dplc.flat.walk import atoms, binders, blocks, every, names, supply_for
+from dplc.flat.walk import atoms, binders, blocks, every, names, supply_for, with_body
 from dplc.passes.recursion.state_passing import Env, Threads
 
 
 def promote(program: f.Program) -> f.Program:
-    supply = None
-    for name, fn in program.fns.items():
-        local = private(fn.body)
-        if local:
-            supply = supply or supply_for(program)
-            body = _Promote(supply, local).block(fn.body, {})
-            program.fns[name] = f.Fn(name, fn.params, fn.results, body, fn.label, fn.span)
-    return program
+    """The program itself if all references escape."""
+    local = {name: found for name, fn in program.fns.items() if (found := private(fn.body))}
+    if not local:
+        return program
+    supply = supply_for(program)
+    made = {name: with_body(fn, _Promote(supply, local[name]).block(fn.body, {})) if name in local else fn
+            for name, fn in program.fns.items()}  # fmt: skip
+    return replace(program, fns=made)
 
 
 def private(body: f.Block) -> dict[str, f.Type]:

@@ -47,6 +47,7 @@ def tail_calls_to_loops(program: f.Program) -> f.Program:
 
 
 def is_call(rhs: f.Rhs | None, name: str) -> bool:
+    """True for a call of this function."""
     return isinstance(rhs, f.Call) and rhs.fn == name
 
 
@@ -158,6 +159,7 @@ def with_ends(choice: f.Rhs, end) -> f.Rhs:
 
 
 def is_pure(rhs: f.Rhs) -> bool:
+    """True for operations without effects, which may be done before or after one another."""
     match rhs:
         case f.Op(op):
             return OPS[op].pure

@@ -34,6 +34,7 @@ def branch_by_scalars(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
 
 
 def loop_by_scalars(bind: f.Bind, supply: f.Supply) -> list[f.Bind]:
+    """The loop, between code that takes its initial state apart and code that puts its final state together."""
     loop = bind.rhs
     assert isinstance(loop, f.For | f.While)
     width = len(loop.state)

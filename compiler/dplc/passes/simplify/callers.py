@@ -1,4 +1,4 @@
-"""Who calls whom: the functions that have one use, those that the roots of the program reach, and those that are
+"""Uses in the call graph: the functions that are called once, that the roots of the program reach, and that are
 differentiated."""
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ Key = tuple[object, ...]  # the same, by value
 
 
 def constant_copies(program: f.Program) -> f.Program:
+    """The program itself if no differentiated function asks for a constant."""
     derived = differentiated(program)
     if not derived:
         return program

@@ -27,6 +27,7 @@ Given = dict[Param, f.Const | None]  # its constant value; None: it varies; abse
 
 
 def constant_parameters(program: f.Program) -> f.Program:
+    """The program itself if no parameter has one constant.  A differentiated function keeps its parameters."""
     given = gather(program) | dict.fromkeys(differentiated(program))
     same: dict[str, dict[str, f.Atom]] = {}
     for name, fn in program.fns.items():

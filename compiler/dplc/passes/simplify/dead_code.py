@@ -147,6 +147,7 @@ def with_compared(rhs: f.Build | f.Par, wanted: Sequence[int], dims: Dims | None
 
 
 def with_results(block: f.Block, wanted: Sequence[int]) -> f.Block:
+    """The block with only these results, by their positions."""
     return with_binds(block, block.binds, pick(block.results, wanted))
 
 

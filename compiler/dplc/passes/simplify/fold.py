@@ -161,6 +161,7 @@ def is_constant(a: f.Atom) -> bool:
 
 
 def is_null(a: f.Atom) -> bool:
+    """True for the constant null."""
     return isinstance(a, f.Const) and a.value is None
 
 

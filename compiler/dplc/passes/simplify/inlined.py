@@ -135,5 +135,6 @@ def on_numbers(fn: f.Fn) -> bool:
 
 
 def is_on_numbers(bind: f.Bind) -> bool:
+    """True for an operation, or a step of a tuple, that works on numbers and tuples alone."""
     parts = (*bind.vars, *atoms(bind.rhs))
     return isinstance(bind.rhs, f.Op | f.TupMake | f.TupGet) and all(isinstance(x.ty, f.Num | f.Tup) for x in parts)

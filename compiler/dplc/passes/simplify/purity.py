@@ -45,6 +45,7 @@ def droppable(rhs: f.Rhs, total: Collection[str] = ()) -> bool:
 
 
 def natural(count: f.Atom) -> bool:
+    """True for a constant that is at least 0."""
     return isinstance(count, f.Const) and isinstance(count.value, int) and count.value >= 0
 
 

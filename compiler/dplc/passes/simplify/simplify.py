@@ -64,6 +64,7 @@ Loop = TypeVar("Loop", f.For, f.While, f.Build, f.For | f.While)
 
 
 def simplify(program: f.Program) -> f.Program:
+    """Callees first.  A function that turns out to be small is inlined in all that follow."""
     program = without_unmade(program)
     supply = supply_for(program)
     number, recursive = groups(program)

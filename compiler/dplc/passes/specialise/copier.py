@@ -99,6 +99,7 @@ class Copier(ABC):
         """The copy of a term."""
 
     def definition(self, name: str) -> c.Def | None:
+        """The definition of this name, of the program or of the library."""
         found = self.defs.get(name)
         if found is None and name in self.program.library:
             found = self.program.library[name]
@@ -133,6 +134,7 @@ class Copier(ABC):
             raise Captures
 
     def ty(self, ty: t.Ty, scope: Scope) -> t.Ty:
+        """The type in a scope: variables are replaced, sizes are erased."""
         found = scope.memo.get(id(ty))
         if found is None:
             found = scope.memo[id(ty)] = self.erase(ty, scope)

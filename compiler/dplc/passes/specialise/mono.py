@@ -57,6 +57,7 @@ class Monomorphiser(Copier):
         self.current: list[dict[str, None]] = []  # mentions of the functions being copied, innermost last
 
     def run(self, exports: Sequence[c.Def]) -> Mono:
+        """The copies that the items and exports need."""
         copied: list[c.Def | tuple[str, c.Term]] = []
         for item in self.program.items:
             match item:
@@ -157,6 +158,7 @@ class Monomorphiser(Copier):
         return sizes.telling(self, sizes.to_tell(self, e, scope), lambda ty: self.mention(e.span, ty, name), ty)
 
     def mention(self, span: Span, ty: t.Ty, name: str) -> c.Var:
+        """A mention of a copy; the function that is being copied now calls it."""
         if self.current:
             self.current[-1][name] = None
         return c.Var(span, ty, name)
@@ -316,14 +318,17 @@ def exported(name: str) -> str:
 
 
 def bound(let: c.Let | c.LetRec) -> list[str]:
+    """The names that a let binds."""
     return [let.name] if isinstance(let, c.Let) else [name for name, _ in let.bindings]
 
 
 def definitions(let: c.Let | c.LetRec) -> list[c.Term]:
+    """What the names of a let stand for."""
     return [let.rhs] if isinstance(let, c.Let) else [rhs for _, rhs in let.bindings]
 
 
 def rebuilt(let: c.Let | c.LetRec, rhs: list[c.Term], suffix: str, body: c.Term) -> c.Term:
+    """The let with other definitions, whose names end in `suffix`."""
     if isinstance(let, c.Let):
         return c.Let(let.span, body.ty, let.name + suffix, (), rhs[0], body)
     names = [name + suffix for name in bound(let)]

@@ -34,6 +34,7 @@ def takes_functions(ty: t.Ty) -> bool:
 
 
 def holds_function(ty: t.Ty) -> bool:
+    """True if a function type is in a type; the arguments of data types are looked at, not their fields."""
     return isinstance(ty, t.Fn) or any(holds_function(part) for part in parts_of(ty))
 
 
@@ -47,6 +48,7 @@ def dimensions(ty: t.Ty) -> tuple[list[t.Size], t.Ty]:
 
 
 def parts_of(ty: t.Ty) -> tuple:
+    """The types that a type is made of."""
     match ty:
         case t.Con(_, args):
             return args

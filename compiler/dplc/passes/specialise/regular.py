@@ -33,6 +33,7 @@ class Regularity:
         self.faults: dict[str, str] = {}
 
     def fault(self, name: str) -> str:
+        """Why a data type, or one that it mentions, cannot be represented; "" if it can."""
         if name not in self.faults:
             for group in components([name], self.mentioned):
                 others = [other for member in group for other in self.mentioned(member) if other not in group]

@@ -77,6 +77,7 @@ def telling(copier: Copier, given: Sizes, mention: Callable[[t.Ty], c.Term], ty:
 
 
 def to_tell(copier: Copier, e: c.Var, scope: Scope) -> Sizes:
+    """The sizes that a mention of a definition passes: those of the types that it is instantiated with."""
     params, needs = needs_in(copier, e.name, scope) if e.inst else NOTHING
     found: Sizes = ()
     for k, p in enumerate(params if needs else ()):

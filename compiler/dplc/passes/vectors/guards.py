@@ -61,6 +61,7 @@ class Shapes:
 
 
 def is_shape_check(rhs: f.Rhs) -> bool:
+    """True for a comparison of the shapes of two variables."""
     return isinstance(rhs, f.Op) and rhs.op == "same_shape" and all(isinstance(a, f.Var) for a in rhs.args)
 
 
@@ -72,6 +73,7 @@ def fitting(b: Builder, checks: Sequence[f.Bind]) -> f.Atom:
 
 
 def either(b: Builder, ok: f.Atom, one: f.Atom, other: f.Atom) -> f.Var:
+    """`one` if `ok` holds, else `other`."""
     return b.one(f.If(ok, f.Block((), (one,)), f.Block((), (other,))), one.ty)
 
 

@@ -86,6 +86,7 @@ def middle(samples: Sequence[float]) -> Times:
 
 
 def tell_times(target: str, names: Sequence[str], size: int | None, limit: float, as_json: bool) -> int:
+    """Prints a line for each function that is measured, as a table or as objects of JSON."""
     found = on_large_stack(lambda: list(times(target, names, size, limit)))
     for line in map(as_object, found) if as_json else table(found):
         print(line)

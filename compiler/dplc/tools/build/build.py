@@ -58,6 +58,7 @@ def build(
     file: str, out: str | None, kind: str | None, library: bool, target: str | None, cpu: str | None, wish: Wish,
     device: bool = False, effort: int = 2,
 ) -> int:  # fmt: skip
+    """Makes the files and prints their paths.  Raises UsageError for options that do not go together."""
     kind = kind or (LIBRARY if library else EXECUTABLE)
     gpu, cpu = (of_gpu(cpu), None) if kind == PTX else (0, cpu)
     code_of_library = library or kind in (LIBRARY, HEADER, WHEEL)

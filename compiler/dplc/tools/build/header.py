@@ -52,6 +52,7 @@ CONVENTIONS = """\
 
 
 def header(name: str, source: str, exports: Sequence[Export]) -> str:
+    """The text of the header.  Raises E0570 for an export whose name the header needs itself."""
     types = records(list(exports))
     for export in exports:
         if export.name in (*OURS, *types):

@@ -56,6 +56,7 @@ def __dir__():
 
 
 def wheel_name(name: str, target: Target) -> str:
+    """The file name of a wheel, with the platform as Python's packaging names it (PEP 427)."""
     return f"{name}-{VERSION}-py3-none-{PLATFORMS[target.name]}.whl"
 
 

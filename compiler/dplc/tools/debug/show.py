@@ -36,6 +36,7 @@ def stop(debugger: Debugger, stopped: Stop) -> str:
 
 
 def where(debugger: Debugger, frame: Frame) -> str:
+    """A call and its place; a reverse sweep has a level, too."""
     level = f" (level {debugger.level(frame.sweep)})" if frame.sweep else ""
     return f"{frame.name}{level}, {place(frame)}"
 
@@ -130,6 +131,7 @@ def variables(debugger: Debugger, found: Iterable[Variable]) -> str:
 
 
 def variable(debugger: Debugger, v: Variable) -> str:
+    """A variable with its type and its value, on one line."""
     text = captured(v.value) if isinstance(v.value, Captured) else debugger.describer.brief(v.value, v.ty)
     return f"{v.name} : {type_text(v.ty)} = {text}"
 

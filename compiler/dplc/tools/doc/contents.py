@@ -69,6 +69,7 @@ def pages_of(file: Path) -> Iterator[Page]:
 
 
 def library_pages() -> Iterator[Page]:
+    """The pages of the standard library.  Primitives are a section of `Prelude`."""
     std = library()
     primitives = [
         Entry(name, heading(name, value.scheme), TABLE[value.name].doc, name)

@@ -26,6 +26,7 @@ summary { font-size: 0.85em; color: #777; cursor: pointer; } details pre { white
 
 
 def as_html(page: Page) -> str:
+    """The page of one module."""
     body = [f'<nav><a href="index.html">Modules</a></nav><h1>{escape(page.name)}</h1>', text(page.intro)]
     for section in page.sections:
         if section.title:
@@ -49,6 +50,7 @@ def source(program: str) -> str:
 
 
 def index(pages: Sequence[Page]) -> str:
+    """The page with all modules and all of their names, and a field to find some."""
     body = ["<h1>Modules</h1>", finder(pages), "<dl>"]
     for page in pages:
         file = f"{escape(page.name)}.html"

@@ -13,6 +13,7 @@ from dplc.tools.search import Known, known_in, named, near, told
 
 
 def print_search(query: str) -> int:
+    """What fits the words or the type.  Raises an error if nothing does."""
     text = told(query, known_in(library().modules))
     if not text:
         raise click.ClickException(f"nothing is found for `{query}`")

@@ -20,6 +20,7 @@ def phases(stacks: Sequence[Stack], total: int) -> list[str]:
 
 
 def by_line_and_function(stacks: Sequence[Stack], top: int) -> list[str]:
+    """Two tables of the `top` lines and functions: their own share, and that with what they call."""
     lines = ["   self   total  line", *rows(stacks, top, lambda where: where.text)]
     return [*lines, "", "   self   total  function", *rows(stacks, top, lambda where: where.function)]
 
@@ -51,4 +52,5 @@ def weight(stacks: Sequence[Stack]) -> int:
 
 
 def share(part: int, total: int) -> str:
+    """A part of the whole in percent."""
     return f"{100 * part / max(total, 1):5.1f} %"

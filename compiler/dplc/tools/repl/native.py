@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.core.names import mentioned
 from dpl.core.walk import subterms
 from dpl.eval.machine.outside import ProgramExit
 from dpl.eval.values.instance import erase
@@ -256,15 +257,6 @@ def cell_of(name: str) -> str:
 
 def is_function(item: Item) -> bool:
     return isinstance(item, c.Def) and isinstance(item.body, c.Lam)
-
-
-def mentioned(e: c.Term) -> Iterator[str]:
-    todo = [e]
-    while todo:
-        e = todo.pop()
-        if isinstance(e, c.Var):
-            yield e.name
-        todo += subterms(e)
 
 
 def name_of(item: c.Def) -> c.Lit:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dpl.core import term
 from dpl.core import ty as t
+from dpl.core.names import mentioned
 from dpl.diagnostics import Diagnostic, DplError
 from dpl.eval.machine.outside import ProgramExit
 from dpl.source import Source
@@ -29,7 +30,7 @@ from dplc.stack import on_large_stack
 from dplc.tools.process import internal
 from dplc.tools.repl.inputs import IT, declarations, declared
 from dplc.tools.repl.interpreted import PICTURE, Drawing, Interpreted, Restless, Told, interrupt
-from dplc.tools.repl.native import Native, mentioned
+from dplc.tools.repl.native import Native
 from dplc.tools.report import report, warn
 
 ENGINES = {"native": Native, "interp": Interpreted}

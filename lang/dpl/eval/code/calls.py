@@ -20,6 +20,7 @@ from dpl.eval.values.value import Closure, Value
 
 
 def compile_call(compiler: Compiler, term: c.App, scope: Scope) -> Code:
+    """An application -> code.  A known function gets as many arguments as it takes; what it gives gets the rest."""
     head, args = spine(term)
     known = known_function(compiler, head, scope)
     if known and known.code.arity <= len(args):
@@ -76,6 +77,8 @@ def _entering(compiler: Compiler, term: c.App) -> Callable[[tuple], tuple] | Non
 
 
 def entering(compiler: Compiler, called: Site) -> Callable[[tuple], tuple]:
+    """How the frames grow at a call that leaves a frame even in tail position.  Such calls in a row share one frame."""
+
     def passed(value: Value, frame: tuple) -> tuple:
         k = frame[2]
         return k[0], value, k

@@ -35,6 +35,8 @@ class Code:
 
 
 def at_once(direct: Direct) -> Code:
+    """Code that computes its value without a step of the machine of its own."""
+
     def run(env: tuple, k: tuple) -> tuple:
         return k[0], direct(env), k
 
@@ -51,6 +53,7 @@ class Poly:
         self.made: dict = {}
 
     def at(self, types) -> Value:
+        """The value at these types, which is made once."""
         if types not in self.made:
             self.made[types] = self.make(types)
         return self.made[types]
@@ -73,6 +76,7 @@ class Scope:
     held: int
 
     def bind(self, *names: str, needs: Needs | None = None) -> Scope:
+        """The scope with more local names, in the next places of the environment."""
         for i, name in enumerate(names):
             self.slots[name] = self.size + i
             if needs:
@@ -80,6 +84,7 @@ class Scope:
         return replace(self, size=self.size + len(names))
 
     def has(self, name: str) -> bool:
+        """True for a local name."""
         return name in self.slots or name in self.group
 
     def local(self, name: str) -> Direct:

@@ -25,6 +25,7 @@ from dpl.eval.values.value import Builtin, Cont, Tagged, Value
 
 
 def compile_delimited(compiler: Compiler, term: c.Shift | c.Reset, scope: Scope) -> Code:
+    """`shift` and `reset` (Danvy and Filinski 1990).  A `reset` with a direct body is its body."""
     machine, end = compiler.machine, compiler.machine.end
     if isinstance(term, c.Shift):
         body = compiler.compile(term.body, scope.bind(term.name)).run
@@ -44,6 +45,7 @@ def compile_delimited(compiler: Compiler, term: c.Shift | c.Reset, scope: Scope)
 
 
 def compile_primitive(compiler: Compiler, term: c.Prim, scope: Scope) -> Code:
+    """Primitives that call functions of the program, such as `jvp`: each starts calls on the machine."""
     start, machine = PRIMITIVES[term.op], compiler.machine
     told = term.op in ("jvp", "vjp") and not term.span.source.in_library  # as are calls of the library's `grad`
     enter = entering(compiler, Site(term.op, term.span)) if told else None
@@ -64,6 +66,7 @@ def _jvp(machine: Machine, args: tuple, k: Frame) -> State:
 
 
 def split(y: Value, frame: Frame) -> State:
+    """The frame after `jvp`'s call: the result's value and its tangent."""
     _, level, k = frame
     return k[0], derive.split_forward(level, y), k
 
@@ -75,6 +78,7 @@ def _taylor(machine: Machine, args: tuple, k: Frame) -> State:
 
 
 def coefficients(y: Value, frame: Frame) -> State:
+    """The frame after `taylor`'s call: the coefficients of the result."""
     _, (level, order), k = frame
     return k[0], derive.split_jet(level, y, order), k
 
@@ -87,6 +91,7 @@ def _vjp(machine: Machine, args: tuple, k: Frame) -> State:
 
 
 def with_pullback(y: Value, frame: Frame) -> State:
+    """The frame after `vjp`'s call: the result's value, and the function from its cotangent to the point's."""
     _, (level, x), k = frame
     return k[0], (derive.primal(y, level), derive.pullback(level, x, y)), k
 
@@ -130,6 +135,7 @@ PRIMITIVES: dict[str, Callable[[Machine, tuple, Frame], State]] = {
 
 
 # ---- foreign functions --------------------------------------------------------------------------------------------
+
 
 def extern(term: c.Extern) -> Value:
     """A C function of scalars, curried; C knows of no `()`.  Raises R0507 if no library has the symbol."""

@@ -25,6 +25,7 @@ from dpl.source import Span
 
 
 def compile_for(compiler: Compiler, term: c.For, scope: Scope) -> Code:
+    """A counted loop -> a Python loop if all parts are direct, else a frame with the number of the next step."""
     init, count = compiler.compile(term.init, scope), compiler.compile(term.count, scope)
     body = compiler.compile(term.body, scope.bind(term.state, term.index))
     if (first := init.direct) and (times := count.direct) and (turn := body.direct):
@@ -54,6 +55,7 @@ def compile_for(compiler: Compiler, term: c.For, scope: Scope) -> Code:
 
 
 def compile_while(compiler: Compiler, term: c.While, scope: Scope) -> Code:
+    """A while loop -> a Python loop if all parts are direct, else a frame that tests and turns."""
     init = compiler.compile(term.init, scope)
     inner = scope.bind(term.state)
     cond, body = compiler.compile(term.cond, inner), compiler.compile(term.body, inner)

@@ -17,6 +17,7 @@ from dpl.eval.values.value import Value
 
 
 def compile_match(compiler: Compiler, term: c.Match, scope: Scope) -> Code:
+    """A match -> code that tries the arms in order.  It is direct if the scrutinee and all arms are."""
     scrutinee = compiler.compile(term.scrutinee, scope)
     arms = []
     for arm in term.arms:

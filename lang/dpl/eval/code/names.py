@@ -14,6 +14,7 @@ from dpl.eval.values.value import Value
 
 
 def variable(compiler: Compiler, term: c.Var, scope: Scope) -> Direct:
+    """A variable -> its value; a polymorphic one is instantiated at the types of this use."""
     if not scope.has(term.name):
         value, later = constant(compiler, term, scope)
         return later or (lambda env: value)

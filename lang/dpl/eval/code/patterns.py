@@ -33,6 +33,7 @@ def variables(pattern: c.Pattern) -> list[str]:
 
 
 def binder(pattern: c.Pattern) -> Binder:
+    """A pattern -> a function that matches a value and adds the pattern's variables to the environment, in order."""
     match pattern:
         case c.PWild():
             return lambda value, env: env

@@ -16,6 +16,7 @@ def spine(term: c.Term) -> tuple[c.Term, list[c.Term]]:
 
 
 def site(call: c.App) -> Site:
+    """The name of the called function, if it has one, and where the call stands."""
     head, _ = spine(call)
     name = head.name if isinstance(head, (c.Var, c.Lam)) else ""
     return Site(shown_name(name), call.span)

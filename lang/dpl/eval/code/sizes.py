@@ -43,6 +43,7 @@ def of_type(compiler: Compiler, ty, terms: tuple[c.Term, ...], scope: Scope) -> 
 
 
 def compile_sized(compiler: Compiler, term: c.Prim, scope: Scope) -> Code:
+    """An array that may have no rows -> the same, with the sizes that its missing rows would have."""
     array, *terms = term.args
     assert isinstance(term.ty, t.Arr)
     _, sizes = of_type(compiler, term.ty.elem, tuple(terms), scope)

@@ -81,6 +81,7 @@ class TermCompiler(Compiler):
     # ---- constants ------------------------------------------------------------------------------------------------
 
     def literal(self, term: c.Lit) -> Direct:
+        """A literal; a number of a type that is known only at run time is made then."""
         value = term.value
         if isinstance(value, (bool, str)):
             return lambda env: value
@@ -96,6 +97,7 @@ class TermCompiler(Compiler):
         return self.make((arg,), scope, lambda value: Con(tag, name, value))
 
     def update(self, record: c.Term, fields: Sequence[tuple[int, c.Term]], scope: Scope) -> Code:
+        """A record with other fields.  One with a lone field is that field's value."""
         alone = self.surroundings.datas.has_lone_field(record.ty)
         places = [index for index, _ in fields]
 
@@ -217,6 +219,7 @@ class TermCompiler(Compiler):
     # ---- choices --------------------------------------------------------------------------------------------------
 
     def conditional(self, term: c.If, scope: Scope) -> Code:
+        """An if; it is direct if all parts are."""
         cond, then, else_ = (self.compile(part, scope) for part in (term.cond, term.then, term.else_))
         if test := cond.direct:
             if (yes := then.direct) and (no := else_.direct):
@@ -231,6 +234,7 @@ class TermCompiler(Compiler):
     # ---- primitives and checks ------------------------------------------------------------------------------------
 
     def primitive(self, term: c.Prim, scope: Scope) -> Code:
+        """A primitive, by the file that knows it."""
         op = term.op
         if op == "sized":
             return sizes.compile_sized(self, term, scope)
@@ -249,9 +253,11 @@ class TermCompiler(Compiler):
         return implementation(term.op, types, self.surroundings)
 
     def foreign(self, term: c.Extern) -> Value:
+        """A function of C."""
         return control.extern(term)
 
     def check(self, term: c.Check, scope: Scope) -> Code:
+        """A check of sizes that inference has only assumed."""
         inner = scope.bind(term.name)
         pairs = [(self.size(a, inner), self.size(b, inner), text) for a, b, text in term.pairs]
 

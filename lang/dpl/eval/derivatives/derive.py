@@ -32,10 +32,12 @@ class Levels:
         self._next = count(1)
 
     def fresh(self) -> int:
+        """A level above all earlier ones."""
         return next(self._next)
 
 
 def is_float(leaf: Value) -> bool:
+    """True for what has a derivative: a float, or a tagged one."""
     return leaf.__class__ is float or isinstance(leaf, Tagged)
 
 
@@ -49,15 +51,18 @@ def zero_of(leaf: Value) -> Value:
 
 
 def zeros(value: Value) -> Value:
+    """A value of the same form, with a zero for each number."""
     return rebuild(value, map(zero_of, leaves(value)))
 
 
 def node_at(leaf: Value, level: int) -> Node | None:
+    """The leaf's node on the tape of this level, or None if it does not depend on that level's input."""
     leaf = at_level(leaf, level)
     return leaf if isinstance(leaf, Node) and leaf.level == level else None
 
 
 def primal(value: Value, level: int) -> Value:
+    """A value without the tags of this level."""
     return rebuild(value, (primal_at(leaf, level) for leaf in leaves(value)))
 
 
@@ -72,6 +77,7 @@ def stop_grad(value: Value) -> Value:
 
 
 def lift_forward(level: int, x: Value, dx: Value) -> Value:
+    """The point, whose floats carry their tangents.  Raises an error if the direction has another form."""
     check_same_form(x, dx, "the direction of a derivative does not fit its point")
     pairs = zip(leaves(x), leaves(dx), strict=True)
     return rebuild(x, iter([Dual(level, a, d) if is_float(a) else a for a, d in pairs]))
@@ -84,6 +90,7 @@ def split_forward(level: int, y: Value) -> tuple[Value, Value]:
 
 
 def tangent(leaf: Value, level: int) -> Value:
+    """A leaf's tangent at this level; zero if it does not depend on the input."""
     leaf = at_level(leaf, level)
     return positive(leaf.tangent) if isinstance(leaf, Dual) and leaf.level == level else zero_of(leaf)
 
@@ -107,6 +114,7 @@ def jet(level: int, found: list) -> Value:
 
 
 def coefficients(leaf: Value, level: int) -> list:
+    """A leaf's Taylor coefficients at this level, the value first.  Those that are missing at the end are zero."""
     leaf = at_level(leaf, level)
     return list(leaf.coefficients) if isinstance(leaf, Jet) and leaf.level == level else [leaf]
 
@@ -127,6 +135,7 @@ def scale(x: Value, by: float) -> Value:
 
 
 def total(parts: list) -> Value:
+    """The sum of the parts that are there; None, a zero, if there is none."""
     there = [part for part in parts if part is not None]
     return reduce(scalar("add", "f64"), there) if there else None
 
@@ -154,6 +163,7 @@ def source(level: int, x: Value) -> Node:
 
 
 def lift_reverse(level: int, x: Value) -> Value:
+    """The point, each of whose floats is an input of this level's tape."""
     return rebuild(x, iter([source(level, leaf) if is_float(leaf) else leaf for leaf in leaves(x)]))
 
 
@@ -196,5 +206,6 @@ def gathered(x: Value, found: Cotangents) -> Value:
 
 
 def seeds(level: int, outputs: list, cotangents: list) -> list:
+    """The outputs that are on this level's tape, each with its cotangent: where a reverse sweep begins."""
     pairs = ((node_at(leaf, level), cotangent) for leaf, cotangent in zip(outputs, cotangents, strict=True))
     return [(node, cotangent) for node, cotangent in pairs if node]

@@ -49,6 +49,7 @@ class Cotangents:
             self.add(node, cotangent)
 
     def add(self, node: Node, cotangent: Value, kind: str = "f64") -> None:
+        """Adds to a node's cotangent."""
         key = id(node)
         before = self.by_node.get(key)
         if before is None:
@@ -60,6 +61,7 @@ class Cotangents:
         self.by_node.setdefault(id(joint), []).append((index, cotangent))
 
     def of(self, node: Node) -> Value:
+        """The cotangent of a node; 0.0 if nothing was added."""
         return self.by_node.get(id(node), 0.0)
 
     def pass_on(self, node: Node) -> None:

@@ -109,6 +109,7 @@ def step(site: Site) -> Call:
 
 
 def is_of_library(site: Site) -> bool:
+    """True if the called function is in a module of the standard library."""
     return site.name.rpartition(" ")[2].rpartition(".")[0] in standard_modules()
 
 

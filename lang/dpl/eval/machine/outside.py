@@ -52,6 +52,7 @@ class Outside:
         return ()
 
     def close(self) -> None:
+        """Has everything printed, and ends the line of a progress bar."""
         self.out.flush()
         if self._progress:
             sys.stderr.write("\n")
@@ -60,11 +61,13 @@ class Outside:
         return len(self.args)
 
     def arg(self, i: int) -> str:
+        """An argument of the command, from 0.  Raises R0705 if there are fewer."""
         if not 0 <= i < len(self.args):
             raise DplError.at("R0705", f"there is no argument number {i}: the program was given {len(self.args)}")
         return decoded(host.current.raw(self.args[i]), f"argument {i + 1} of the command")
 
     def exit(self, code: int):
+        """Ends the program; the operating system sees eight bits of the code."""
         raise ProgramExit(code & 0xFF)
 
 
@@ -79,14 +82,17 @@ def decoded(data: bytes, what: str) -> str:
 
 
 def read_text(path: str) -> str:
+    """A file's text.  Raises an error if the file cannot be read or is not UTF-8."""
     return decoded(_read(path), f"`{path}`")
 
 
 def write_text(path: str, text: str) -> tuple:
+    """Writes a file in UTF-8, over an older one."""
     return _write(path, text.encode("utf-8"))
 
 
 def read_bytes(path: str) -> Array:
+    """A file's bytes, as an array of numbers from 0 to 255."""
     data = list(_read(path))
     return Array((len(data),), data)
 
@@ -102,6 +108,7 @@ def read_line(file: int) -> tuple[str, bool]:
 
 
 def write_bytes(path: str, data: Array) -> tuple:
+    """Writes a file, over an older one."""
     return _write(path, bytes(data.data))
 
 
@@ -129,10 +136,12 @@ def _opening(verb: str, path: str) -> Generator[None]:
 
 
 def clock(_unit: tuple) -> float:
+    """Seconds since 1970."""
     return host.current.clock()
 
 
 def env(name: str) -> tuple[str, bool]:
+    """An environment variable, and whether it is set.  Raises an error if it is not UTF-8."""
     value = host.current.environment(name)
     if value is None:
         return "", False

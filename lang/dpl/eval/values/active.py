@@ -153,5 +153,6 @@ def at_level(x: Value, level: int) -> Value:
 
 
 def primal_at(x: Value, level: int) -> Value:
+    """A value without its tag of this level."""
     x = at_level(x, level)
     return x.primal if isinstance(x, Tagged) and x.level == level else x

@@ -30,6 +30,8 @@ def product(shape: tuple[int, ...]) -> int:
 
 
 def lift1(f: Callable) -> Callable:
+    """The function of one number, applied to each element of an array."""
+
     def lifted(x):
         return Array(x.shape, [f(v) for v in x.data]) if x.__class__ is Array else f(x)
 
@@ -51,6 +53,8 @@ def lift2(f: Callable) -> Callable:
 
 
 def lift(f: Callable) -> Callable:
+    """A function of numbers, applied element by element.  Arguments of lower rank are repeated for each row."""
+
     def lifted(*args):
         if not any(a.__class__ is Array for a in args):
             return f(*args)
@@ -109,12 +113,14 @@ def rows(x: Array) -> list:
 
 
 def count_checked(n: int) -> int:
+    """The number of elements, if it is one: raises R0702 if it is negative, R0802 if there is no memory for it."""
     if n < 0:
         raise DplError.at("R0702", f"an array cannot have {n} elements")
     return room(n)
 
 
 def fill(n: int, value: Value) -> Array:
+    """An array of `n` times the value, which may be a row."""
     count_checked(n)
     if value.__class__ is Array:
         room(n * len(value.data))
@@ -135,6 +141,7 @@ def _offset(x: Array, indices: tuple[int, ...]) -> tuple[int, int]:
 
 
 def index(x: Array, *indices: int) -> Value:
+    """The element at these indices, or the part of lower rank if they are fewer than the dimensions."""
     if len(indices) == 1 == len(x.shape):
         (i,) = indices
         if 0 <= i < x.shape[0]:
@@ -146,6 +153,7 @@ def index(x: Array, *indices: int) -> Value:
 
 
 def update(x: Array, value: Value, *indices: int) -> Array:
+    """The array with another element or row.  Raises R0705 out of bounds, R0703 if the row has another size."""
     start, _ = _offset(x, indices)
     inner = x.shape[len(indices) :]
     if inner and value.shape != inner:
@@ -155,6 +163,7 @@ def update(x: Array, value: Value, *indices: int) -> Array:
 
 
 def slice_(x: Array, low: int, high: int) -> Array:
+    """The rows from `low` up to `high`.  Raises R0705 unless 0 <= low <= high <= length."""
     n = x.shape[0]
     if not 0 <= low <= high <= n:
         raise slice_error(low, high, n)
@@ -202,6 +211,7 @@ def sized(x: Array, inner: tuple[int, ...]) -> Array:
 
 
 def transpose(x: Array) -> Array:
+    """The array with its first two dimensions exchanged."""
     n, m, *inner = x.shape
     size = product(tuple(inner))
     if not x.data:
@@ -213,6 +223,7 @@ def transpose(x: Array) -> Array:
 
 
 def flatten(x: Array) -> Array:
+    """The array with its first two dimensions as one."""
     n, m, *inner = x.shape
     return Array((n * m, *inner), x.data.copy())
 
@@ -266,14 +277,17 @@ def _order(x: Array) -> list[int]:
 
 
 def sort(x: Array) -> Array:
+    """The numbers in ascending order, NaN last."""
     return Array(x.shape, [x.data[i] for i in _order(x)])
 
 
 def argsort(x: Array) -> Array:
+    """The indices that sort the numbers; equal numbers keep their order."""
     return Array(x.shape, list(_order(x)))
 
 
 def dot(kind: str) -> Callable[[Array, Array], Value]:
+    """The inner product of vectors of these numbers, summed in the order that native code has (`prims/sums.py`)."""
     add, mul, zero = scalar("add", kind), scalar("mul", kind), _zero(kind)
 
     def run(x: Array, y: Array) -> Value:

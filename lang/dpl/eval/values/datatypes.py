@@ -21,6 +21,7 @@ class DataTypes:
         self.argument = cache(self._argument)
 
     def data(self, ty: t.Con) -> Data:
+        """The declaration of a data type."""
         return LIST if ty.name == "list" else self.declared[ty.name]
 
     def _argument(self, ty: t.Con, tag: int) -> t.Ty | None:
@@ -43,6 +44,7 @@ class DataTypes:
         return tuple(zip(names, value.arg, argument.items, strict=True))
 
     def has_lone_field(self, ty: t.Ty) -> bool:
+        """True for a record of one field, which is represented as the field's value."""
         return isinstance(ty, t.Con) and len(self.data(ty).fields) == 1
 
     # ---- precision ------------------------------------------------------------------------------------------------

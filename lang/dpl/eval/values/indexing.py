@@ -51,10 +51,12 @@ class OutOfBounds(DplError):
 
 
 def index_error(index: int, length: int, back: int) -> OutOfBounds:
+    """An index out of bounds, which `back` more indices follow in the text."""
     return OutOfBounds(f"index {index} is out of bounds for length {length}", str(index), length, back)
 
 
 def slice_error(low: int, high: int, length: int) -> OutOfBounds:
+    """A slice out of bounds."""
     return OutOfBounds(f"the slice {low}:{high} is out of bounds for length {length}", f"{low}:{high}", length)
 
 

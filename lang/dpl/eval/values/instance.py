@@ -100,11 +100,13 @@ class Types:
         self._inner: dict[tuple, Types] = {}
 
     def resolve(self, ty: t.Ty) -> t.Ty:
+        """A type without type variables: with those in scope replaced."""
         if is_closed(ty):
             return ty
         return t.substitute(ty, self.names)
 
     def extend(self, names: tuple[str, ...], types: tuple[t.Ty, ...], sizes: Handed = ()) -> Types:
+        """The types in an inner scope.  Each instance is made once."""
         key = (names, types, sizes)
         if key not in self._inner:
             if sizes and len(self._inner) >= MOST:

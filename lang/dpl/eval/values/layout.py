@@ -25,6 +25,7 @@ NUMBERS = frozenset((*FIT, "bool"))
 
 
 def layout(datas: DataTypes, value: Value, ty: t.Ty) -> str:
+    """The layout of a value of this type.  Values that nest deeply take no stack."""
     out: list[str] = []
     todo: list = [(value, ty)]
     while todo:

@@ -36,6 +36,7 @@ room = Room()
 
 
 def out_of_memory(asked: int | None = None) -> DplError:
+    """R0802, with the number of bytes that were asked for, if one request was too much."""
     return DplError.at("R0802", "out of memory", helps=(f"{asked} bytes were asked for at once",) if asked else ())
 
 
@@ -50,4 +51,5 @@ def gathered(count: int, element: Callable[[int], Any]) -> list:
 
 
 def is_full() -> bool:
+    """True if the process holds as much of the machine's memory as it may."""
     return host.current.resident() > MOST_MEMORY * host.current.memory()

@@ -102,6 +102,8 @@ class SeriesWorld:
     # ---- arithmetic -----------------------------------------------------------------------------------------------
 
     def each(self, x: Series, write: Callable[[Value, int], Value]) -> Series:
+        """A series whose coefficients are made one by one of those of another."""
+
         def later(k: int) -> Value | None:
             c = x[k]
             return None if c is None else write(c, k)
@@ -109,9 +111,11 @@ class SeriesWorld:
         return Series([], later)
 
     def number(self, k: int) -> Value:
+        """The constant `k`."""
         return self.plain.literal(k, 0.0)
 
     def total(self, parts: Sequence[Value | None]) -> Value | None:
+        """The sum of the parts that are there; None, a zero, if there is none."""
         there = [part for part in parts if part is not None]
         return reduce(lambda a, b: self.plain.apply("add", a, b), there) if there else None
 
@@ -132,9 +136,12 @@ class SeriesWorld:
         return self.total([self.plain.apply("mul", a, b) for a, b in pairs if a is not None and b is not None])
 
     def mul(self, x: Series, y: Series) -> Series:
+        """The product of series: convolution of the coefficients."""
         return Series([], lambda k: self.products(x, y, 0, k))
 
     def div(self, x: Series, y: Series) -> Series:
+        """The quotient: coefficient k follows from those before it (Griewank and Walther 2008, ch. 13)."""
+
         def later(k: int) -> Value | None:
             rest = self.minus(x[k], self.products(y, made, 1, k))
             return None if rest is None else self.plain.apply("div", rest, y[0])

@@ -45,6 +45,7 @@ class Shower:
         return format(shown, spec) if not kinds and form.suits_text else shown
 
     def show(self, value: Value, ty: t.Ty, abridged: bool = False, form: Form = ("", frozenset())) -> str:
+        """The text of a value; a string is itself.  Values that nest deeply take no stack."""
         if ty == t.STRING:
             return value
         out: list[str] = []
@@ -130,6 +131,7 @@ def formatted(value: Value, kind: str, spec: str) -> str:
 
 
 def scalar_text(value: Value, kind: str) -> str:
+    """A number, boolean or string as text.  Floats have the fewest digits that read back as the same number."""
     value = number(value)
     match kind:
         case "string":

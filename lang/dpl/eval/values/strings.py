@@ -14,10 +14,12 @@ SPACE = " \t\n\r\v\f"
 
 
 def codes(text: str) -> Array:
+    """The code points of a text."""
     return Array((len(text),), [ord(c) for c in text])
 
 
 def of_codes(xs: Array) -> str:
+    """The text with these code points.  Raises R0501 for a number that is none, or is a surrogate."""
     for code in xs.data:
         if not 0 <= code < 0x110000 or 0xD800 <= code < 0xE000:
             raise DplError.at("R0501", f"{code} is not the number of a character")
@@ -25,6 +27,7 @@ def of_codes(xs: Array) -> str:
 
 
 def to_bytes(text: str) -> Array:
+    """The text in UTF-8, as numbers from 0 to 255."""
     data = text.encode("utf-8")
     return Array((len(data),), list(data))
 
@@ -46,6 +49,7 @@ def to_int(text: str) -> tuple[int, bool]:
 
 
 def to_float(text: str) -> tuple[float, bool]:
+    """The number that a text is, and whether it is one.  Space around it is allowed."""
     text = text.strip(SPACE)
     return (float(text), True) if FLOAT.fullmatch(text) else (0.0, False)
 

@@ -29,6 +29,7 @@ class Array:
 
     @property
     def data(self) -> list:
+        """The elements in row-major order.  If a later version has them, they are copied (Baker 1991)."""
         return self._data if self._data is not None else self._restored()
 
     def updated(self, start: int, part: list) -> Array:
@@ -134,6 +135,7 @@ def list_items(xs: Con):
 
 
 def make_list(items: list, tail: Con = NIL) -> Con:
+    """A list of DPL with these items, before `tail`."""
     for item in reversed(items):
         tail = Con(1, "::", (item, tail))
     return tail

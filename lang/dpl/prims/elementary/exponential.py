@@ -44,6 +44,7 @@ def parts(x: Value, low: Value | None = None) -> tuple[Value, Value, Value]:
 
 
 def exp(x: Value) -> Value:
+    """e^x = 2^k e^r with x = k log 2 + r, where e^r is a sum of a number and a small rest."""
     k, a, t = parts(clamped(x, x.pick(LEAST), x.pick(MOST)))
     one, lost = sum_of(1.0, a)
     return select(x.is_nan, x, scaled(one + (lost + t), k))

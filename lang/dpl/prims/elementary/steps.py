@@ -74,6 +74,7 @@ class Steps:
 
 
 def record(name: str, description: Callable[..., Value], type_: str, arity: int) -> Steps:
+    """The steps of a description, which is called once, with values that stand for its arguments."""
     steps = Steps(name, type_, arity)
     args = [steps.add("argument", type_, detail=i) for i in range(arity)]
     steps.result = description(*args).number
@@ -176,6 +177,7 @@ def sqrt(x: Value) -> Value:
 
 
 def copysign(x: Value | float, sign: Value) -> Value:
+    """The size of `x` with the sign of `sign`."""
     return sign.of(x).then("copysign", sign)
 
 

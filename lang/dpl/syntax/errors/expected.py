@@ -63,6 +63,7 @@ def _either(words: list[str]) -> str:
 
 
 def token_in_words(token: Token) -> str:
+    """How messages name a token that stands in the text."""
     match token.kind:
         case "$END":
             return "the end of the file"

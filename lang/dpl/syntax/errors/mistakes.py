@@ -22,6 +22,7 @@ from dpl.syntax.lexer import Token
 
 
 def explain(parser: Parser, tokens: list[Token], number: int) -> Diagnostic:
+    """The error for the token with this number, which does not fit: by the first rule that knows the mistake."""
     place = Place(parser, parser.builder.source, tokens, number)
     found = next((d for d in (rule(place) for rule in (*HEADINGS, *HABITS, *SLIPS)) if d), None)
     return found or _general(place)

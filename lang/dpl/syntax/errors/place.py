@@ -23,14 +23,17 @@ class Place:
 
     @property
     def token(self) -> Token:
+        """The token that does not fit."""
         return self.tokens[self.number]
 
     @property
     def before(self) -> Token:
+        """The token before it."""
         return self.tokens[self.number - 1] if self.number else Token("", 0, 0, "")
 
     @property
     def after(self) -> Token:
+        """The token after it."""
         return self.tokens[min(self.number + 1, len(self.tokens) - 1)]
 
     def span(self, token: Token) -> Span:
@@ -43,6 +46,7 @@ class Place:
         return self.parser.accepts(self.parser.tables.words[word])
 
     def ends_declaration(self) -> bool:
+        """True if the token begins another declaration, or ends the file."""
         return self.token.kind == "$END" or begins_declaration(self.source, self.token)
 
     def unfinished(self) -> Iterator[tuple[str, Span]]:
@@ -65,4 +69,5 @@ class Place:
     def error(
         self, code: str, title: str, *helps: str, at: Span | None = None, note: str = "", labels=()
     ) -> Diagnostic:
+        """An error at the token, unless another place is said."""
         return Diagnostic(code, title, at or self.span(self.token), note, tuple(labels), helps)

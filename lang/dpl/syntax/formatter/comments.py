@@ -99,9 +99,11 @@ class Comments:
         return sorted(lost, key=lambda c: c.span.start)
 
     def pop_leading(self, part: Any) -> list[tree.Comment]:
+        """The comments before a node, once."""
         return self.leading.pop(id(part), [])
 
     def pop_trailing(self, part: Any) -> list[tree.Comment]:
+        """The comments behind a node, once."""
         return self.trailing.pop(id(part), [])
 
 

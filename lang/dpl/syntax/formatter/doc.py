@@ -63,24 +63,29 @@ LINE, HARD, FLUSH = Break(), Break(hard=True), Flush()
 
 
 def is_hard(doc: Doc) -> bool:
+    """True if a document contains a line break that no width removes, so that groups around it break."""
     return "\n" in doc if isinstance(doc, str) else doc.hard
 
 
 def concat(*parts: Doc) -> Doc:
+    """Documents in a row."""
     return parts[0] if len(parts) == 1 else Concat(parts, any(map(is_hard, parts)))
 
 
 def group(*parts: Doc) -> Doc:
+    """Documents on one line if they fit; otherwise all their own line breaks are taken."""
     content = concat(*parts)
     return Group(content, is_hard(content))
 
 
 def nest(depth: int, *parts: Doc) -> Doc:
+    """Documents whose lines after the first stand `depth` columns to the right."""
     content = concat(*parts)
     return Nest(content, depth, is_hard(content))
 
 
 def align(*parts: Doc) -> Doc:
+    """Documents whose lines after the first stand below the column at which the first begins."""
     content = concat(*parts)
     return Nest(content, None, is_hard(content))
 
@@ -92,6 +97,7 @@ def fill(separator: str, docs: Iterable[Doc]) -> Doc:
 
 
 def join(separator: Doc, docs: Iterable[Doc]) -> Doc:
+    """Documents with a separator between them."""
     parts: list[Doc] = []
     for doc in docs:
         if parts:

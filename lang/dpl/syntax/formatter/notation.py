@@ -15,10 +15,12 @@ def name(text: str) -> str:
 
 
 def string(value: str) -> str:
+    """A string literal."""
     return f'"{escape(value)}"'
 
 
 def escape(value: str) -> str:
+    """The characters of a literal.  What cannot be printed is written by its code point."""
     out = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
     return "".join(c if c.isprintable() else f"\\u{{{ord(c):X}}}" for c in out)
 
@@ -111,6 +113,7 @@ def pattern(node: tree.Pattern, level: int = _AS) -> str:
 
 
 def parameter(node: tree.Pattern) -> str:
+    """A pattern as a function's parameter, in parentheses unless it is an atom."""
     return pattern(node, _ATOM)
 
 

@@ -39,6 +39,7 @@ _BINDERS = (*_OPEN, tree.If, tree.LoopFor, tree.LoopWhile)
 
 
 def needs_parentheses(node: tree.Expr, place: Place) -> bool:
+    """True if an expression in this place would be read as something else without parentheses."""
     if is_binder(node):
         return place.least > OR.rank or is_swallowed(node, place)
     return rank_of(node) < place.least or is_swallowed(node, place)
@@ -99,6 +100,7 @@ def rank_of(node: tree.Expr) -> int:
 
 
 def is_negative(node: tree.Expr) -> bool:
+    """True for a number that is written with a minus."""
     match node:
         case tree.Lit(_, str() | bool()):
             return False
@@ -247,12 +249,14 @@ def run_is_broken(node: tree.Expr) -> bool:
 
 
 def branches_are_broken(node: tree.If) -> bool:
+    """True if the author broke the line between `then` and `else`, here or in a following `else if`."""
     return bool(node.else_ and newlines(node, node.then.span.end, node.else_.span.start)) or (
         isinstance(node.else_, tree.If) and branches_are_broken(node.else_)
     )
 
 
 def comment_ends_line(span: Span) -> bool:
+    """True if nothing but space is between the end of the span and the end of its line."""
     text, end = span.source.text, span.end
     newline = text.find("\n", end)
     return not text[end : newline if newline >= 0 else len(text)].strip()

@@ -63,11 +63,13 @@ DEEP = 8  # columns kept free for the indentation of a body below
 
 
 def show(file: tree.File) -> str:
+    """A file's formatted text."""
     text = layout(_Show(Comments(file)).file(file), WIDTH)
     return text if text.strip() else ""
 
 
 def show_expr(expr: tree.Expr) -> str:
+    """An expression's formatted text, without comments."""
     return layout(_Show(Comments(tree.File(expr.span, (), ()))).expr(expr, FREE), WIDTH).rstrip("\n")
 
 

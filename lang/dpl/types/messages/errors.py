@@ -305,6 +305,7 @@ def recursive_use(cx, clash: Clash, shown: str, wanted: str, span: Span, why: Wh
 
 
 def class_code(cls: str) -> str:
+    """The code of the error that a type is not in a class."""
     return {"diff": "E0402", "active": "E0403"}.get(cls, "E0204")
 
 

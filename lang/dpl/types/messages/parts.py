@@ -55,6 +55,7 @@ class Why:
 
 
 def printer(cx) -> Printer:
+    """A printer of types, which keeps the names that it has given to unknowns."""
     return Printer(cx.solver.sizes, cx.module)
 
 
@@ -101,6 +102,7 @@ def made(t, shown: str, span: Span) -> Iterable[Label]:
 
 
 def is_sequence(t) -> bool:
+    """True for arrays and lists."""
     return type(t) is ty.Arr or (type(t) is ty.Con and t.name == "list")
 
 
@@ -181,6 +183,7 @@ def kind(t) -> str:
 
 
 def is_number(t) -> bool:
+    """True for the types of numbers, and for an unknown that some class allows to be one only."""
     return bool(phrase(t)) or t in NUMBERS
 
 
@@ -320,6 +323,7 @@ def size_helps(cx, left: ty.Size, right: ty.Size, wanted: str, place: str = "") 
 
 
 def number_of_string(whole: bool) -> str:
+    """A help: how a string becomes a number."""
     name, none = ("to_int", "0") if whole else ("to_float", "0.0")
     return f"the number in a string:  match String.{name} s with | Some x -> x | None -> {none}"
 

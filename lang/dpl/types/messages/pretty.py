@@ -39,6 +39,7 @@ class Printer:
         self.left: int | None = None  # how many more parts of the current type may be shown
 
     def variable(self, key, wish: str = "") -> str:
+        """The letter of a type variable; one letter for each, in the order in which they come."""
         if key not in self.names:
             used = set(self.names.values())
             letters = [wish] if wish else [chr(c) for c in range(ord("a"), ord("z") + 1)]
@@ -105,6 +106,7 @@ class Printer:
         return self.size(a) if type(a) is ty.Size else self.type(a, ATOM)
 
     def data_name(self, name: str) -> str:
+        """The name of a type, with its module unless that is the reader's."""
         module, _, member = name.partition("#")[0].rpartition(".")
         return member if module in ("", "Prelude", "main", self.home) else f"{module}.{member}"
 
@@ -114,6 +116,7 @@ class Printer:
         return f"-{{ctl {self.type(eff.answer)}}}->" if type(eff) is ty.Ctl else "->"
 
     def size(self, size: ty.Size | Highlighted) -> str:
+        """A size as a sum."""
         if isinstance(size, Highlighted):
             return marked(self.size(size.part))
         size = self.sizes.norm(size) if self.sizes else size
@@ -138,6 +141,7 @@ class Printer:
         return self.size_names[name]
 
     def scheme(self, scheme: Scheme) -> str:
+        """A type with its constraints behind `where`."""
         self.within |= {c.types[0]: c.types[1] for c in scheme.constraints if type(c) is Within}
         text = self.type(scheme.ty)
         said = [self.constraint(c) for c in scheme.constraints if type(c) not in (Elem, Within)]

@@ -107,6 +107,7 @@ def must_be_closed(cx: Context, t, what: str, code: str = "E0209") -> None:
 
 
 def combine(op: str, a: ty.Size, b: ty.Size) -> ty.Size:
+    """The size `a op b`, for `+`, `-` and `*`."""
     return sizes.mul(a, b) if op == "*" else sizes.add(a, b) if op == "+" else sizes.sub(a, b)
 
 
@@ -165,6 +166,7 @@ def misapplied(
 
 
 def apply(cx: Context, found: TypeName, values: tuple) -> Type:
+    """The type of this name with these arguments.  An abbreviation is expanded, with new unknowns for its `?` sizes."""
     if found.alias is None:
         return ty.Con(found.name, values)
     return replace(found.alias, {**{p.name: v for p, v in zip(found.params, values)}, **_opened(cx, found.alias)}, {})

@@ -63,6 +63,7 @@ def application(cx: Context, e: tree.App, expected) -> term.Term:
 
 
 def spine(e: tree.Expr) -> tuple[tree.Expr, list[Arg]]:
+    """`f x y` -> `f` and its arguments, each with the span from the head to its end."""
     args: list[Arg] = []
     while isinstance(e, tree.App):
         args.append(Arg(e.arg, e.span))
@@ -109,6 +110,7 @@ def find_primitive(cx: Context, name: str) -> Primitive | None:
 
 
 def apply(cx: Context, head: tree.Expr, args: list[Arg], expected: Type | None) -> term.Term:
+    """An application of a head that is no application: a constructor, a primitive, a name, or any other expression."""
     match head:
         case tree.Con(span, name):
             found = cx.constructor(name, span, expected if len(args) < 2 else None)
@@ -409,6 +411,7 @@ def _function_in(t: Type) -> str:
 
 
 def primitive(cx: Context, found: Primitive, args: list[Arg], span: Span) -> term.Term:
+    """A primitive with too few arguments becomes a function; one with too many gives a function that takes the rest."""
     row, arity = found.row, found.row.arity
     known = sizes_of(cx, found.scheme, args)
     t, _ = cx.instance(found.scheme, args[arity - 1].span if len(args) >= arity else span, known)

@@ -283,6 +283,7 @@ def of_shape(name: str, items: tuple[tree.Expr, ...], args: list[Arg]) -> str:
 
 
 def reshaped(xs: str, sizes: Sequence[str]) -> str:
+    """A help: where the shape of `reshape` is written."""
     return f"the shape is the result's type:  (reshape {xs} : float[{', '.join(sizes)}])"
 
 

@@ -159,6 +159,7 @@ def type_seen(cx: Context, e: tree.Expr | term.Term) -> Type:
 
 
 def fits(given: str, wanted: str) -> bool:
+    """True if an argument of this kind can stand where that kind is wanted.  Some number fits every kind of numbers."""
     return bool(given) and (given == wanted or (given == NUMBER and wanted in NUMBERS))
 
 
@@ -181,6 +182,7 @@ def kinds_wanted(t: Type) -> list[str]:
 
 
 def types_wanted(t: Type) -> list[Type]:
+    """The types of a function's parameters, in order."""
     t, types = prune(t), []
     while type(t) is ty.Fn:
         types.append(t.arg)

@@ -42,6 +42,7 @@ class Zonk:
     # ---- types
 
     def type(self, t: Any) -> Any:
+        """The type with solutions in place of unknowns."""
         t: Any = prune_effect(t) if type(t) is EffectMeta else prune(t)
         kind = type(t)
         if kind is ty.Var or (kind is ty.Con and not t.args):
@@ -59,6 +60,7 @@ class Zonk:
         return found[0]
 
     def default(self, meta: Meta):
+        """What an unknown is of which nothing more will be known."""
         if meta.rigid:
             raise DplError.at(
                 "E0210",
@@ -181,6 +183,7 @@ class Zonk:
         return result
 
     def literal(self, span: Span, t, value) -> term.Lit:
+        """A number that fits its type.  Raises an error if it does not."""
         if problem := unfit(value, t, span):
             if problem.severity == "error":
                 raise DplError(problem)

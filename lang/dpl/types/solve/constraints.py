@@ -39,6 +39,7 @@ class Constraint(ABC):
         return type(self), (self.types, self.span, self.extra)
 
     def mapped(self, change: Callable, span: Span | None = None, operands: tuple[Span, ...] = ()) -> Constraint:
+        """The constraint between other types, as an instance of a scheme has it."""
         return type(self)(tuple(change(t) for t in self.types), span or self.span, self.extra, operands)
 
     @abstractmethod

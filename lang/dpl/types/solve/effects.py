@@ -17,6 +17,7 @@ class Effects:
         self.same_answer = same_answer  # unifies two answer types
 
     def unify(self, a: Effect, b: Effect) -> bool:
+        """Makes two effects equal; False if they cannot be."""
         a, b = prune_effect(a), prune_effect(b)
         if a is b:
             return True
@@ -35,6 +36,7 @@ class Effects:
         return a == b
 
     def below(self, low: Effect, high: Effect) -> bool:
+        """Makes one effect at most another one; False if it cannot be."""
         low, high = prune_effect(low), prune_effect(high)
         if low is high or type(low) is Pure:
             return True

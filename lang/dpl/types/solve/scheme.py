@@ -44,6 +44,7 @@ class Scheme:
 
 
 def mono(t: Type) -> Scheme:
+    """A type that is not generalised."""
     return Scheme((), t)
 
 

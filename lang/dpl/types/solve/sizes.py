@@ -17,10 +17,12 @@ ONE = Size(1)
 
 
 def name(text: str) -> Size:
+    """The size that is one variable."""
     return Size(0, (((text,), 1),))
 
 
 def add(a: Size, b: Size, factor: int = 1) -> Size:
+    """`a + factor * b`, in normal form."""
     total = as_terms(a)
     for key, value in as_terms(b).items():
         total[key] = total.get(key, 0) + factor * value
@@ -28,10 +30,12 @@ def add(a: Size, b: Size, factor: int = 1) -> Size:
 
 
 def sub(a: Size, b: Size) -> Size:
+    """`a - b`, in normal form."""
     return add(a, b, -1)
 
 
 def mul(a: Size, b: Size) -> Size:
+    """`a * b`, in normal form."""
     return from_terms(multiply(as_terms(a), as_terms(b)))
 
 
@@ -81,9 +85,11 @@ class Sizes:
         return self.origins[id(size)][1]
 
     def fresh(self, level: int) -> Size:
+        """An unknown size, which inference will find."""
         return self._new("!", level)
 
     def unknown(self, level: int) -> Size:
+        """A size that is known only at run time."""
         return self._new("?", level)
 
     def _new(self, mark: str, level: int) -> Size:
@@ -112,6 +118,7 @@ class Sizes:
         return size
 
     def unify(self, a: Size, b: Size) -> Verdict:
+        """Makes two sizes equal by linking an unknown, if one follows, and says how far they are equal."""
         a, b = self.norm(a), self.norm(b)
         difference = sub(a, b)
         if not difference.terms:
@@ -172,6 +179,7 @@ class Sizes:
         return None
 
     def link(self, unknown: str, solution: Size) -> None:
+        """Notes what an unknown size is."""
         self.links[unknown] = solution
         self.places[unknown] = self.place
         self.lower(solution, self.levels[unknown])

@@ -55,23 +55,29 @@ class Solver:
     # ---- new unknowns
 
     def fresh(self, *classes: str) -> Meta:
+        """An unknown type that is in these classes."""
         return Meta(self.level, frozenset(classes))
 
     def rigid(self, name: str) -> Meta:
+        """A type variable of an annotation, which unifies with nothing but itself."""
         return Meta(self.level, rigid=name)
 
     def effect(self) -> EffectMeta:
+        """An unknown effect."""
         return EffectMeta(self.level)
 
     def size(self) -> ty.Size:
+        """An unknown size, which inference will find."""
         return self.sizes.fresh(self.level)
 
     def unknown_size(self) -> ty.Size:
+        """A size that is known only at run time."""
         return self.sizes.unknown(self.level)
 
     # ---- equations
 
     def unify(self, a: Type, b: Type) -> None:
+        """Makes two types equal (Robinson 1965).  Raises Clash if they cannot be."""
         a, b = prune(a), prune(b)
         if a is b:
             return
@@ -108,6 +114,7 @@ class Solver:
             self.unify(x, y)
 
     def unify_size(self, p: ty.Size, q: ty.Size) -> None:
+        """Makes two sizes equal, or notes that this is decided later, or at run time.  Raises Clash if they differ."""
         match self.sizes.unify(p, q):
             case Verdict.DIFFERENT:
                 raise Clash("size", self.sizes.norm(p), self.sizes.norm(q), self.sizes.origin(p), self.sizes.origin(q))
@@ -136,6 +143,7 @@ class Solver:
     # ---- unknowns become known
 
     def link(self, meta: Meta, t: Type) -> None:
+        """Sets an unknown type.  Raises Clash if it would hold itself, or is not in the unknown's classes."""
         if meta.rigid:
             raise Clash("rigid", meta, t)
         self.lower(t, meta.level, meta)

@@ -23,6 +23,7 @@ from dpl.types.state.scope import Scope
 
 
 def int_lit(span: Span, value: int) -> term.Lit:
+    """An integer of core."""
     return term.Lit(span, ty.I64, value)
 
 

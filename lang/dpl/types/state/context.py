@@ -62,6 +62,7 @@ class Context(Scope):
 
     @contextmanager
     def allowing(self, effect: Effect, reason: str, span: Span):
+        """The effect that terms may have meanwhile, with the reason that messages tell."""
         outer, self.ambient = self.ambient, Ambient(effect, reason, span)
         yield
         self.ambient = outer
@@ -81,6 +82,7 @@ class Context(Scope):
     # ---- expressions
 
     def infer(self, e: tree.Expr, expected: Type | None = None) -> term.Term:
+        """An expression -> a term with its type.  `expected` is a hint: the type may come out another."""
         made = RULES[type(e)](self, e, expected)
         if self.notes is not None:
             self.note(e.span, made.ty)
@@ -115,6 +117,7 @@ class Context(Scope):
         return checks.confirm(self, t, expected, actual or t.ty)
 
     def unify(self, actual: Type, expected: Type, span: Span, why: Why | None = None) -> None:
+        """Makes two types equal; a clash is an error at the span, explained by `why`."""
         self.solver.at(span)
         try:
             self.solver.unify(actual, expected)
@@ -126,6 +129,7 @@ class Context(Scope):
         self.drain()
 
     def require(self, t: Type, cls: str, span: Span) -> None:
+        """Requires a type to be in a class; if it is not, that is an error at the span."""
         self.solver.at(span)
         try:
             self.solver.require(t, cls)
@@ -142,12 +146,14 @@ class Context(Scope):
     # ---- constraints
 
     def constrain(self, constraint: Constraint) -> None:
+        """Solves a constraint now, or keeps it until more is known."""
         self.attempt(constraint)
         if not constraint.done:
             self.pending.append(constraint)
         self.drain()
 
     def attempt(self, constraint: Constraint, step: Callable | None = None) -> None:
+        """Tries to solve a constraint.  A clash is an error at its span."""
         self.solver.at(constraint.span)
         try:
             done = constraint.solve(self.solver, self.constrain) if step is None else step(self.solver, self.constrain)
@@ -175,6 +181,7 @@ class Context(Scope):
     def instance(
         self, scheme: Scheme, span: Span, sizes: Mapping[str, ty.Size] = NOTHING, operands: tuple[Span, ...] = ()
     ) -> tuple[Type, tuple]:
+        """The type of a scheme at one use, with new unknowns, and what they stand for."""
         self.solver.at(span)
         mark = len(self.pending)
         made = instantiate(self.solver, scheme, self.constrain, span, sizes, operands)
@@ -229,11 +236,11 @@ class Context(Scope):
             case _:
                 raise AssertionError(name)
 
-    def local(self, name: str, t: Type, span: Span, size: ty.Size | None = None) -> str:
+    def local(self, name: str, t: Type, span: Span) -> str:
         """Binds a monomorphic local name; returns its name in core."""
         core = self.unique(name)
         if name != "_":
-            self.bind(name, Value(core, mono(t), span, size=size))
+            self.bind(name, Value(core, mono(t), span))
         return core
 
 

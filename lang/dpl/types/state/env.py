@@ -52,6 +52,7 @@ class Primitive:
 
     @property
     def row(self) -> Row:
+        """Its row in the table of primitives."""
         return TABLE[self.name]
 
 
@@ -97,6 +98,7 @@ class Constructor:
 
     @property
     def arg(self) -> ty.Ty | None:
+        """The type of the argument, with the type's parameters in it; None if there is none."""
         return self.data.cases[self.tag][1]
 
 

@@ -141,10 +141,12 @@ class Scope(ABC):
         return merged
 
     def unique(self, name: str) -> str:
+        """A name for core that no other local has."""
         self.counter += 1
         return f"{name}.{self.counter}"
 
     def bind(self, name: str, entry: Entry) -> None:
+        """Adds a local name, until the scope around ends."""
         self.locals.setdefault(name, []).append(entry)
         self.trail.append(name)
         if self.notes is not None and isinstance(entry, Value) and not self.following:
@@ -192,12 +194,14 @@ class Scope(ABC):
             self.locals[self.trail.pop()].pop()
 
     def lookup(self, name: str, span: Span) -> Entry:
+        """What a name stands for.  Raises an error, with names that are like it, if it is not in scope."""
         found = self.find(name)
         if found is None:
             raise self.unbound("value", name, span)
         return found
 
     def find(self, name: str) -> Entry | None:
+        """What a name stands for; None if it is not in scope.  It counts as used then."""
         local = self.locals.get(name)
         if local:
             found = local[-1]
@@ -242,6 +246,7 @@ class Scope(ABC):
         return next((exports.values[name] for exports in others if name in exports.values), None)
 
     def type_name(self, name: str, span: Span) -> TypeName:
+        """The type of this name.  Raises an error if there is none."""
         found = self._resolve("types", name)
         if found is None or (isinstance(found, Failed) and name in TYPES):
             found = TYPES.get(name)
@@ -269,9 +274,11 @@ class Scope(ABC):
         return found
 
     def known_constructor(self, name: str) -> Constructor | Failed | None:
+        """The constructor of this name, also one of the language; None if there is none."""
         return CONSTRUCTORS.get(name) or self._resolve("constructors", name)
 
     def field_owner(self, name: str, span: Span) -> term.Data:
+        """The record that has a field of this name.  Raises an error if there is none."""
         found = self._resolve("fields", name)
         if found is None:
             raise self.unbound("field", name, span)
@@ -281,6 +288,7 @@ class Scope(ABC):
         return found
 
     def is_field(self, name: str) -> bool:
+        """True if a record in scope has a field of this name."""
         return self._resolve("fields", name) is not None
 
     def warn_of_ambiguous(self, name: str, meant: term.Data, span: Span) -> None:
@@ -298,6 +306,7 @@ class Scope(ABC):
             )
 
     def unbound(self, kind: str, name: str, span: Span, wanted: Type | None = None) -> DplError:
+        """The error for a name that is not in scope, with others that may be meant."""
         from dpl.types.state.unbound import unbound
 
         return unbound(self, kind, name, span, wanted)

@@ -17,6 +17,7 @@ from dpl.source import Source, Span
 
 
 def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
+    """Walks over the terms of the user's modules (`own`)."""
     for item in program.items:
         for t in within(item.body):
             match t:

@@ -102,6 +102,7 @@ class GivenUp(Exception):
 
 
 def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
+    """Follows values from where derivatives begin.  Each derivative is told with its first kink in the text."""
     follower = Follower({item.name: item for item in program.items if isinstance(item, Def)}, program.library)
     for item in program.items:
         if isinstance(item, Def | Do) and item.body.span.source in own:
@@ -427,7 +428,7 @@ def with_fields(value: Abstract, fields: Mapping[int, Abstract]) -> Abstract:
 def may_match(p: term.Pattern, value: Abstract) -> str:
     """Whether a pattern matches: "always", "perhaps", or "" for never."""
     match p, value:
-        case (term.PWild() | term.PVar()), _:
+        case ((term.PWild() | term.PVar()), _):
             return "always"
         case term.PAs(pattern=inner), _:
             return may_match(inner, value)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 
 from dpl.core import term, ty
+from dpl.core.names import mentioned
 from dpl.core.term import Def, Program, Term
 from dpl.core.walk import changed, within
 from dpl.diagnostics import Diagnostic
@@ -33,6 +34,7 @@ NUMBERED = ("Prelude.mapi", "List.mapi")
 
 
 def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
+    """The warnings for a program, one for each place."""
     told = set[Span]()
     for found in wasted(program, own):
         assert found.span
@@ -226,7 +228,7 @@ def bound(t: Term) -> Iterator[str]:
 
 
 def uses(t: Term) -> Counter[str]:
-    return Counter(part.name for part in within(t) if isinstance(part, term.Var))
+    return Counter(mentioned(t))
 
 
 @record
@@ -263,8 +265,8 @@ def is_partial(t: Term, index: str, changing: set[str]) -> bool:
 
 
 def is_place(t: Term, moved: Moved) -> bool:
-    """Whether a term sets the element at the index of the loop to the input that is moved: `{ x with [i] = t }`, or
-    moves it where another index is equal: `if i = j then x[j] + t else x[j]`."""
+    """True if a term moves the input at the index of the loop: it sets the element there, `{ x with [i] = t }`, or asks
+    each index whether it is that one, `if i = j then x[j] + t else x[j]`."""
     match t:
         case term.Prim(op="update"):
             return moved.follows and is_set(t, moved)

@@ -31,6 +31,7 @@ class Array:
 
     @property
     def values(self) -> Values:
+        """The registers of the array, as a value of flat has them."""
         return [self.owner, self.data, *self.dims]
 
     @property
@@ -40,6 +41,7 @@ class Array:
 
     @property
     def type(self) -> f.Arr:
+        """The type of the array in flat."""
         return f.Arr(self.elem, len(self.dims))
 
     @property
@@ -49,6 +51,7 @@ class Array:
 
 
 def array_of(ty: f.Type, values: Values) -> Array:
+    """An array of this type from its registers: owner, data, lengths."""
     return Array(expect_type(f.Arr, ty).elem, values[0], values[1], tuple(values[2:]))
 
 
@@ -100,6 +103,8 @@ def _checked_product(e: Emitter, factors: Values) -> Values:
 
 
 def check_count(e: Emitter, count: str, site: int | str) -> None:
+    """Fails, at the site, if a number of elements is negative or too large for any memory.  Literals are not tested."""
+
     def reason() -> None:
         negative = e.w.let(f"icmp slt i64 {count}, 0")
         code = e.w.let(f"select i1 {negative}, i64 {int(Failure.NEGATIVE)}, i64 {int(Failure.MEMORY)}")
@@ -133,6 +138,7 @@ def checked_counts(e: Emitter, given: Sequence[tuple[str, int | None]]) -> list[
 
 
 def new_block(e: Emitter, elem: f.Type, size: str, dims: Sequence[str]) -> Array:
+    """A new array of `size` elements, not written yet, with these lengths."""
     e.allocated(size)
     owner, data = e.memory(size, elem)
     return Array(elem, owner, data, tuple(dims))
@@ -154,11 +160,13 @@ def each(e: Emitter, data: str, size: int, count: str, visit) -> None:
 
 
 def dup_elements(e: Emitter, elem: f.Type, data: str, count: str) -> None:
+    """Counts one more owner for each of `count` elements, if they have owners."""
     if counted(elem):
         each(e, data, struct(elem).size, count, lambda at: e.dup(elem, e.get(elem, at)))
 
 
 def drop_elements(e: Emitter, elem: f.Type, data: str, count: str) -> None:
+    """Counts one owner less for each of `count` elements, if they have owners."""
     if counted(elem):
         shape = struct(elem)
 
@@ -225,6 +233,7 @@ def present(e: Emitter, a: Array, dims: Sequence[str]) -> Array:
 
 
 def check_index(e: Emitter, i: str, length: str, site: int | str) -> None:
+    """Fails, at the site, unless 0 <= i < length: one unsigned comparison tests both."""
     e.require(e.w.let(f"icmp ult i64 {i}, {length}"), Failure.INDEX, site, i, length)
 
 
@@ -242,12 +251,14 @@ def sub_array(e: Emitter, a: Array, indices: Sequence[str]) -> Array:
 
 
 def address(e: Emitter, a: Array, indices: Sequence[str]) -> str:
+    """The address of the element or row at these indices.  Nothing is tested."""
     return e.w.element(a.data, element_number(e, a, indices), a.size)
 
 
 def check_shape(
     e: Emitter, dims: Sequence[str], others: Sequence[str], site: int | str, failure: Failure = Failure.SHAPE
 ) -> None:
+    """Fails, at the site, at the first dimension in which two shapes differ.  What has one name is not compared."""
     for a, b in zip(dims, others, strict=True):
         if a != b:
             e.require(e.w.let(f"icmp eq i64 {a}, {b}"), failure, site, a, b)

@@ -91,19 +91,23 @@ class BodyEmitter(Emitter, ABC):
                 raise Bug(f"no constant {atom}")
 
     def one(self, atom: f.Atom) -> str:
+        """The register of a number."""
         (leaf,) = self.value(atom)
         return leaf
 
     def length_of(self, dim: Dim) -> str:
+        """The register of a dimension."""
         if isinstance(dim, tuple):
             var, k = dim
             return self.value(var)[2 + k]
         return self.one(dim)
 
     def values(self, atoms: tuple[f.Atom, ...]) -> Values:
+        """The registers of some atoms, one after the other."""
         return [leaf for atom in atoms for leaf in self.value(atom)]
 
     def define(self, variables: tuple[f.Var, ...], values: Values) -> None:
+        """Gives variables their registers."""
         at = 0
         for var in variables:
             n = len(leaves(var.ty))
@@ -143,6 +147,7 @@ class BodyEmitter(Emitter, ABC):
         return self.values(block.results)
 
     def run(self, binds: Sequence[f.Bind]) -> None:
+        """Writes bindings, in order; elementary functions side by side are one call of vectors."""
         outer = self.span, self.in_frame
         self.ready.update(inplace.settled(binds))
         groups = {} if self.wide or self.is_cold else function_groups.groups(binds, self.unit.vector_bytes)

@@ -202,8 +202,8 @@ def _read(rhs: f.Rhs) -> list[str]:
 
 
 def is_filled(chain: Chain, body: f.Block, counts: Sequence[f.Atom]) -> bool:
-    """True if the points of a body, of which there are so many, add to an array, or may do so as often as it has
-    elements: then zeros before them cost little, and no addition asks whether the array is null."""
+    """True if an array may be filled with zeros before its points add to it, so that no addition asks whether it is
+    null.  Zeros cost little if points certainly add, or if there are at least as many points as elements."""
     inner = points_of(body, frozenset(chain.variables))
     return chain.certain or (bool(chain.dims) and as_many(chain.dims, (*counts, *inner)))
 

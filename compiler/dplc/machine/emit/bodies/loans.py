@@ -38,6 +38,7 @@ def loans(binds: Sequence[f.Bind]) -> set[str]:
 
 
 def is_drop(bind: f.Bind) -> bool:
+    """True if a binding gives an owner up."""
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "drop"
 
 

@@ -90,6 +90,7 @@ class Launching:
         return self.address(f"device_room(ptr {array.owner})")
 
     def address(self, call: str, none: str = "") -> str:
+        """An address on the device, by a function of the runtime; the launch is not done if there is no room."""
         found = self.w.let(f"call i64 @rt.{call}")
         if none:
             found = self.w.let(f"select i1 {self.w.let(f'icmp eq i64 {found}, {none}')}, i64 {NO_ROOM}, i64 {found}")
@@ -142,6 +143,7 @@ class Launching:
         self.w.do("call void @rt.device_done()")
 
     def undone(self) -> None:
+        """Frees what was made for a launch that is not done."""
         for array in self.fresh:
             self.e.drop(array.type, array.values)
         self.w.do("call void @rt.device_done()")

@@ -76,6 +76,7 @@ def steps(block: f.Block) -> Iterator[f.Block]:
 
 
 def device_pays(e: BodyEmitter, total: str) -> str:
+    """Asks the runtime, with the number of operations as a double."""
     return e.w.let(f"call i1 @rt.device_pays(double {total})")
 
 

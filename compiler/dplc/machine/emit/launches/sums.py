@@ -48,9 +48,11 @@ class Totals:
         self.launch.later("tree", self.ty, str(THREADS * self.count), given, unless_one=self.blocks)
 
     def fetch(self) -> None:
+        """Asks for the numbers, which come to the host with others that are asked for."""
         self.w.do(f"call void @rt.fetch_later(ptr {self.slot}, i64 {self.place}, i64 {self.size * self.count})")
 
     def on_device(self, at: int) -> str:
+        """The address of a number on the device."""
         return self.w.add(self.place, str(at * self.size))
 
     def on_host(self, at: int) -> Values:

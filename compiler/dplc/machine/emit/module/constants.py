@@ -20,6 +20,7 @@ FOREVER = 1 << 46  # owners of what is never freed: far from none, and from wher
 
 
 def are_constant(values: Values) -> bool:
+    """True if no part of a value is computed at run time: names of registers begin with `%`."""
     return not any(value.startswith("%") for value in values)
 
 

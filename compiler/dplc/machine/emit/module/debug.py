@@ -53,6 +53,7 @@ class DebugInfo:
         self.locations: dict[tuple[str, Span], str] = {}
 
     def node(self, text: str, instance: str = "") -> str:
+        """The number of a node of metadata, which is made once."""
         if (text, instance) not in self.known:
             self.known[text, instance] = self.metadata(text)
         return self.known[text, instance]
@@ -60,6 +61,7 @@ class DebugInfo:
     # ---- places
 
     def file(self, source: Source) -> str:
+        """The node of a source file."""
         path = Path(source.path).resolve() if source.path else Path(source.name)
         name, folder = (escape(str(part).encode()) for part in (path.name, path.parent))
         return self.node(f'!DIFile(filename: "{name}", directory: "{folder}")')
@@ -72,6 +74,7 @@ class DebugInfo:
         return self.node(f"{text}spFlags: DISPFlagDefinition | DISPFlagOptimized)", instance)
 
     def function(self, fn: f.Fn) -> str:
+        """The node of a function, by the name that the user knows."""
         own = fn.name.partition(".")[0]  # `loop.4a1c` is shown as `loop`
         name = "program" if fn.name == self.main else shown(fn.label) or own  # `main` is C's
         return self.subprogram(name, fn.span, fn.name)
@@ -123,6 +126,7 @@ class DebugInfo:
                 yield f"    #dbg_value({leaf} %p{i}.{k}, {variable}, !DIExpression({part}), {place})"
 
     def type(self, ty: f.Type) -> str:
+        """The node of a type."""
         match ty:
             case f.Num(name):
                 shown_as, bits, kind = BASIC[name]
@@ -143,6 +147,7 @@ class DebugInfo:
                 return self.pointer(None)
 
     def pointer(self, to: f.Type | None) -> str:
+        """The node of a pointer; to anything, if nothing is said."""
         base = "null" if to is None else self.type(to)
         return self.node(f"!DIDerivedType(tag: DW_TAG_pointer_type, baseType: {base}, size: 64)")
 

@@ -75,9 +75,11 @@ class Emitter:
         self.w.repeat(count, write, mark)
 
     def copy(self, elem: f.Type, to: str, source: str, count: str) -> None:
+        """Copies `count` elements, without counting owners."""
         self.w.copy(to, source, self.w.mul(count, str(struct(elem).size)))
 
     def clear(self, elem: f.Type, to: str, count: str) -> None:
+        """Fills `count` elements with zero bytes."""
         size = self.w.mul(count, str(struct(elem).size))
         self.w.do(f"call void @llvm.memset.p0.i64(ptr {to}, i8 0, i64 {size}, i1 false)")
 
@@ -88,15 +90,18 @@ class Emitter:
     # ---- counters
 
     def count(self, counter: str, more: str) -> None:
+        """Adds to a counter of `dpl bench`."""
         self.w.store("i64", self.w.add(self.w.load("i64", counter), more), counter)
 
     # ---- owners
 
     def dup(self, ty: f.Type, values: Values) -> None:
+        """Counts one more owner of a value."""
         if counted(ty):
             self.unit.droppers.dup(self.w, ty, values, self.apart)
 
     def drop(self, ty: f.Type, values: Values) -> None:
+        """Counts one owner less, and frees what had only this one."""
         if counted(ty):
             self.unit.droppers.drop(self.w, ty, values)
 
@@ -109,6 +114,7 @@ class Emitter:
         return alone
 
     def is_unique(self, owner: str) -> str:
+        """Whether a block has one owner.  Null is never unique: a header is read in its place."""
         none = self.w.let(f"icmp eq ptr {owner}, null")
         cell = self.w.let(f"select i1 {none}, ptr {NEVER}, ptr {owner}")
         return self.w.let(f"icmp eq i64 {self.w.let(f'load i64, ptr {cell}')}, 1")
@@ -116,11 +122,13 @@ class Emitter:
     # ---- failures
 
     def site(self, span: f.Span, extra: str = "") -> int:
+        """The number of the place at which an operation can fail."""
         return self.unit.sites.number(span, extra)
 
     def fail(
         self, code: Failure, site: int | str, a: str = "0", b: str = "0", text: str = "null", size: str = "0"
     ) -> None:
+        """Fails here: the runtime says what, with the numbers `a` and `b` or a text.  Nothing after it runs."""
         self.w.do(f"call void @rt.fail(i64 {int(code)}, i64 {site}, i64 {a}, i64 {b}, ptr {text}, i64 {size}) nomerge")
 
     def require(self, cond: str, code: Failure, site: int | str, a: str = "0", b: str = "0") -> None:

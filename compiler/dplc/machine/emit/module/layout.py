@@ -119,6 +119,7 @@ def counted(ty: f.Type) -> bool:
 
 
 def has_nullary(decl: f.DataDecl) -> bool:
+    """True if a constructor of the type has no argument."""
     return any(payload is None for payload in decl.payloads)
 
 

@@ -78,6 +78,7 @@ class Droppers:
         self.counting = False  # whether the bytes that are freed are counted
 
     def freed(self, w: Writer, size: str) -> None:
+        """Counts freed bytes for `dpl bench`."""
         if self.counting:
             w.store("i64", w.add(w.load("i64", FREED), size), FREED)
 
@@ -123,11 +124,13 @@ class Droppers:
         w.do(f"store i64 {w.let(f'sub i64 {owners}, 1')}, ptr {cell}")
 
     def drop(self, w: Writer, ty: f.Type, values: Values) -> None:
+        """Calls the functions that drop the blocks of a value; null needs none."""
         for i, part in parts(ty):
             if values[i] != "null":
                 w.do(f"call fastcc void {self.name('drop', part)}(ptr {values[i]})")
 
     def name(self, verb: str, ty: f.Type) -> str:
+        """The name of the function that drops or frees values of a type, which is written at the end."""
         key = type_name(ty)
         self.wanted.setdefault(key, ty)
         return f'@"{verb} {key}"'
@@ -135,6 +138,7 @@ class Droppers:
     # ---- the functions
 
     def text(self) -> str:
+        """The functions that were asked for, and those that these need."""
         done: dict[str, str] = {}
         while missing := [key for key in self.wanted if key not in done]:
             for key in missing:
@@ -149,19 +153,19 @@ class Droppers:
         inline = "" if isinstance(ty, f.Data) else " noinline"  # cells are dropped in the hottest loops
         return function(f"fastcc void {self.name('drop', ty)}(ptr %p){inline}", w)
 
-    def _less(self, w: Writer, ty: f.Type, owner: str = "%p") -> Values:
-        """Decrements a count."""
-        count = w.let(f"load i64, ptr {owner}")
+    def _less(self, w: Writer, ty: f.Type) -> Values:
+        """Decrements the count of the block at %p."""
+        count = w.let("load i64, ptr %p")
 
         def free() -> Values:
             if type_name(ty) == "block":
-                self.free_block(w, owner)
+                self.free_block(w, "%p")
             else:
-                w.do(f"call tailcc void {self.name('free', ty)}(ptr {owner})")
+                w.do(f"call tailcc void {self.name('free', ty)}(ptr %p)")
             return []
 
         def less() -> Values:
-            w.do(f"store i64 {w.let(f'sub i64 {count}, 1')}, ptr {owner}")
+            w.do(f"store i64 {w.let(f'sub i64 {count}, 1')}, ptr %p")
             return []
 
         return w.choose(self._is_last(w, ty, count), (), free, less)

@@ -26,10 +26,12 @@ from dplc.machine.runtime.failure_codes import Failure
 
 
 def operand(e: BodyEmitter, atom: f.Atom) -> Array:
+    """An operand that is an array, in registers."""
     return arrays.array_of(atom.ty, e.value(atom))
 
 
 def scalars(e: BodyEmitter, atoms: tuple[f.Atom, ...]) -> list[str]:
+    """The registers of operands that are numbers."""
     return [e.one(atom) for atom in atoms]
 
 

@@ -67,6 +67,7 @@ def sizes(e: BodyEmitter, op: f.Op, a: Array, b: Array) -> Sizes:
 
 
 def convolution(e: BodyEmitter, op: f.Op) -> Values:
+    """A convolution or one of its two transposes, which one `wanted` says; on the device where a launch pays."""
     a, b = (operand(e, atom) for atom in op.args[:2])
     s = sizes(e, op, a, b)
 

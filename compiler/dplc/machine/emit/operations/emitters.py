@@ -25,6 +25,7 @@ Emit = Callable[[BodyEmitter, f.Op, tuple[f.Var, ...]], Values]
 
 
 def op(e: BodyEmitter, op: f.Op, variables: tuple[f.Var, ...]) -> Values:
+    """An operation, by its row in EMITTERS."""
     return EMITTERS[op.op](e, op, variables)
 
 

@@ -48,6 +48,7 @@ def in_order(bind: f.Bind) -> f.Bind:
 
 
 def is_few(count: f.Atom) -> bool:
+    """True for a loop of a known, small number of steps."""
     return isinstance(count, f.Const) and isinstance(count.value, int) and 0 < count.value <= FEW
 
 
@@ -107,6 +108,7 @@ def reads_elements(rhs: f.Rhs, array: f.Var) -> bool:
 
 
 def is_drop(rhs: f.Rhs, array: f.Var) -> bool:
+    """True for an operation that gives up this array."""
     return isinstance(rhs, f.Op) and rhs.op == "drop" and rhs.args == (array,)
 
 

@@ -65,6 +65,7 @@ class Memory:
         return w.let(f"shufflevector {t} {joined[0]}, {t} poison, {places(order)}")
 
     def load(self, ty: str, at: str, align: int) -> str:
+        """A vector from memory; masked lanes are not read."""
         if ty == "bool":
             bytes_ = self.load("i8", at, align)
             return self.w.let(f"trunc <{self.width} x i8> {bytes_} to <{self.width} x i1>")
@@ -122,10 +123,12 @@ class Memory:
         return arrays.new_checked(self.e, number, [steps, str(self.width)])
 
     def keep(self, room: Array, step: str, vector: str) -> None:
+        """Writes a vector for a step of a loop."""
         ty = vector_type(room.number.name, self.width)
         self.w.do(f"store {ty} {vector}, ptr {self.of_step(room, step)}, align {room.size}")
 
     def kept(self, room: Array, step: str) -> str:
+        """Reads what was written for a step."""
         ty = vector_type(room.number.name, self.width)
         return self.w.let(f"load {ty}, ptr {self.of_step(room, step)}, align {room.size}")
 
@@ -133,6 +136,7 @@ class Memory:
         return arrays.address(self.e, room, [step, "0"])
 
     def release(self, rooms: Sequence[Array]) -> None:
+        """Drops rooms, which hold numbers only."""
         for room in rooms:
             self.w.do(f"call void @rt.release(ptr {room.owner})")
 

@@ -24,6 +24,7 @@ from dplc.narrow import expect_type
 
 
 def num(ty: f.Type) -> str:
+    """The name of a number's type."""
     return expect_type(f.Num, ty).name
 
 
@@ -40,6 +41,7 @@ class Reads(Memory):
         self.under: list[tuple[f.Atom, bool]] = []  # the conditions of the arms that are written, and what they are
 
     def varies(self, atom: f.Atom, bit: int) -> bool:
+        """True if an atom differs between rows, or between lanes."""
         return bool(self.how.of(atom) & bit)
 
     def of_row(self, atom: f.Atom, row: int) -> Values:

@@ -226,6 +226,7 @@ class Lanes(Arms):
     # ---- bindings
 
     def binds(self, binds: Sequence[f.Bind]) -> None:
+        """Writes bindings for all rows and lanes.  What is uniform is written once."""
         for bind in binds:
             how = self.how.of_rhs(bind.rhs)
             rows = range(self.rows if how & BY_ROW else 1)
@@ -405,6 +406,7 @@ class Lanes(Arms):
         self.mask = outer
 
     def bits(self, flags: str) -> str:
+        """A mask as a whole number, with a bit for each lane."""
         return self.w.let(f"bitcast {vector_type('bool', self.width)} {flags} to i{self.width}")
 
     # ---- loops

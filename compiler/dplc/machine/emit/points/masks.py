@@ -9,8 +9,8 @@
 LLVM takes each arm to run every second time, and an arm for NaN never, so a loop of many branches seems to be fast as
 it is.  But branches are mispredicted, and an arm of arithmetic costs a vector little.  That holds where all that a loop
 does of its own index is quick on vectors, and what it reads lies side by side.  A loop with a second exit has no
-vectors, and LLVM would tell the user so: one that may fail, of a read or of a division, and one with a condition that
-holds at the last step only, as the arm of that step would leave the loop itself (jump threading; LLVM's level 2).
+vectors, and LLVM would tell the user so.  Reads and divisions that may fail are such exits.  So is a condition that
+holds at the last step only: LLVM's level 2 lets its arm leave the loop itself (jump threading).
 """
 
 from __future__ import annotations

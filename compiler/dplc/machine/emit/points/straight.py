@@ -6,11 +6,13 @@
       z = mul x y                         the same for 8, for 4, and for 2 points
       yield z, z }                        halves of acc are added until one lane is left
 
-A sum has the order of `dpl/prims/sums.py`; that of few numbers takes them out of their vectors.  That pays where these
-are of elementary functions, as in a `softmax` of ten, or where the points add to an array besides: reverse mode of the
-product with a small matrix adds to the rows of its gradient, and to sums for the vector's.  No number of a sum goes
-through memory, as in `sums.py`, where a vector waits for the stores of the numbers that it is to read: for sums of one
-short row after the other that is most of the time.  Nor is the rest of a short row done point by point, as LLVM would.
+A sum has the order of `dpl/prims/sums.py`; that of few numbers takes them out of their vectors.  That pays where the
+numbers are of elementary functions, as in a `softmax` of ten.  It also pays where the points add to an array besides:
+reverse mode of a small matrix times a vector adds to rows for the matrix, and to sums for the vector.
+
+No number of a sum goes through memory.  In `sums.py` a vector waits for the stores of the numbers that it reads: for
+sums of short rows, one after the other, that is most of the time.  Nor is the rest of a short row done point by point,
+as LLVM would.
 """
 
 from __future__ import annotations
@@ -160,10 +162,12 @@ class Straight(Lanes):
         return self.w.let(f"fadd {vector_type(num(x.ty), self.vector_lanes)} {a}, {b}") if a and b else a or b
 
     def split(self, x: f.Atom, vector: str) -> list[str]:
+        """A long vector as several that fit into registers."""
         lanes = self.vector_lanes
         return [self.part(num(x.ty), vector, LANES, range(first, first + lanes)) for first in range(0, LANES, lanes)]
 
     def part(self, ty: str, vector: str, lanes: int, which: Sequence[int]) -> str:
+        """Some lanes of a vector."""
         t = vector_type(ty, lanes)
         return self.w.let(f"shufflevector {t} {vector}, {t} poison, {places(which)}")
 

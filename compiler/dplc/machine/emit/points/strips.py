@@ -219,6 +219,7 @@ class Strips:
             self.e.define((var,), [self.e.w.load(SCALARS[num(var)], self.place(k, i), mark)])
 
     def place(self, k: int, i: str) -> str:
+        """The address of a point's number in a buffer."""
         w, leaf = self.e.w, SCALARS[num(self.parts.kept[k])]
         return w.element(self.buffers[k], i, SIZES[leaf])
 

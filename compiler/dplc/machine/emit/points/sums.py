@@ -137,6 +137,7 @@ class BlockSums:
         return w.add(blocks, "1")
 
     def totals(self, state: Values) -> Values:
+        """The sums after all points: what is left in the buffers is added, then the sums of blocks by pairs."""
         w, (place, blocks) = self.e.w, state
         part = w.let(f"icmp ne i64 {place}, 0")
         (blocks,) = w.choose(part, ("i64",), lambda: [self._end(self.buffers, place, blocks)], lambda: [blocks])
@@ -192,6 +193,7 @@ class RowSums:
         return []
 
     def result(self) -> arrays.Array:
+        """The array of sums, with the last block added."""
         self.e.w.choose(self.several, (), self._end, lambda: [])
         self.e.w.do(f"call void @rt.release(ptr {self.rows.owner})")
         return self.total

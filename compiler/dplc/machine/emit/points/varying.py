@@ -70,6 +70,7 @@ class Varying:
     chosen: frozenset[str] = frozenset()  # whole numbers of lanes that are any; they are kept only
 
     def of(self, atom: f.Atom) -> int:
+        """How an atom varies: not, by rows, by lanes, or by both.  Constants do not."""
         return self.how.get(atom.name, UNIFORM) if isinstance(atom, f.Var) else UNIFORM
 
     def is_lane(self, var: f.Var) -> bool:
@@ -77,9 +78,11 @@ class Varying:
         return var.ty == f.I64 and var.name not in self.chosen
 
     def of_rhs(self, rhs: f.Rhs) -> int:
+        """How what a right-hand side gives varies."""
         return how_in(self.how, rhs)
 
     def adds(self, rhs: f.Rhs) -> bool:
+        """True if a right-hand side adds to an accumulator."""
         return not self.accs.isdisjoint(rhs_mentions(rhs))
 
 

@@ -13,6 +13,7 @@ from dplc.narrow import expect_type
 
 
 def scalar_type(ty: f.Type) -> str:
+    """The name of the type of a number, or of an array's elements."""
     return expect_type(f.Num, elem_of(ty)).name
 
 

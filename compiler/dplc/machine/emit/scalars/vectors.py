@@ -24,6 +24,7 @@ ROWS = frozenset((*PLAIN, *COMPARISONS, *LOGIC, *INTRINSICS, "neg", "max", "min"
 
 
 def vector_type(ty: str, lanes: int) -> str:
+    """LLVM's type of so many numbers side by side."""
     return f"<{lanes} x {SCALARS[ty]}>"
 
 

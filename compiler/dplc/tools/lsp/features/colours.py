@@ -28,6 +28,7 @@ SPACES = {"types": "type", "constructors": "enumMember", "fields": "property", "
 
 
 def tokens(document: Document) -> lsp.SemanticTokens:
+    """The tokens of a text, in order, without those that overlap an earlier one."""
     document.check()
     found: list[tuple[int, int, int, int, int]] = []
     last = -1

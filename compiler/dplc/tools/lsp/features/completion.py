@@ -26,6 +26,7 @@ LOCAL, OWN, LIBRARY, WORD = "0123"  # the order of the offers
 
 
 def completions(document: Document, place: int) -> list[lsp.CompletionItem]:
+    """The names that contain the word at the cursor, in any case of letters; of equal names the nearest."""
     cursor = cursor_at(document, place)
     if cursor is None:
         return []

@@ -41,12 +41,14 @@ class Description:
 
 
 def printer(document: Document) -> Printer:
+    """A printer of types with the solver's names of sizes."""
     document.check()
     solver = document.checking.solver
     return Printer(solver.sizes if solver else None, document.around.name)
 
 
 def describe(document: Document, target: Target | None) -> Description | None:
+    """The description of a name of this text or of another module; None if it has none."""
     if isinstance(target, Symbol):
         return describe_symbol(document, target)
     return describe_foreign(document, target) if target else None
@@ -131,6 +133,7 @@ def describe_entry(p: Printer, name: str, entry: Any, doc: str = "") -> Descript
 
 
 def entry_params(params: tuple[ty.Var, ...]) -> tuple:
+    """The parameters of a type's entry as arguments: sizes as sizes, types as they are."""
     return tuple(ty.Size(0, (((v.name,), 1),)) if v.sort == "size" else v for v in params)
 
 

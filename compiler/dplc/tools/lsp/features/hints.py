@@ -17,6 +17,7 @@ SHOWN = ("value", "parameter", "local", "function")
 
 
 def hints(document: Document, wanted: lsp.Range) -> list[lsp.InlayHint]:
+    """The hints in a range, by their places."""
     start, end = document.lines.offset(wanted.start), document.lines.offset(wanted.end)
     document.check()
     found: list[lsp.InlayHint] = []

@@ -15,6 +15,7 @@ from dplc.tools.lsp.text.pages import Page
 
 
 def hover(document: Document, place: int) -> lsp.Hover | None:
+    """The name at the cursor or, if there is none, the type of the smallest expression around it."""
     page = document.book.page_at(place)
     if page is None:
         return None

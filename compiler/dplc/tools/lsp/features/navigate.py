@@ -22,6 +22,7 @@ class Refused(Exception):
 
 
 def definition(document: Document, place: int) -> lsp.Location | None:
+    """Where the name at the cursor is declared; a module's is the first line of its file."""
     use = document.use_at(place)
     document.check()
     there = document.resolve(document.links.get(use)) if use else None
@@ -40,6 +41,7 @@ def location(document: Document, span) -> lsp.Location:
 
 
 def references(document: Document, place: int, declaration: bool = True) -> list[lsp.Location]:
+    """All places that mean the same declaration, in all files that know it."""
     found = meant(document, place)
     if found is None:
         return []
@@ -86,6 +88,7 @@ def with_the_word(workspace: Workspace, name: str) -> list[Document]:
 
 
 def renameable(document: Document, place: int) -> lsp.Range | None:
+    """The range of the name at the cursor; None if it cannot be renamed: an operator, or a name of the library."""
     use = document.use_at(place)
     found = meant(document, place)
     if use is None or found is None or not WORD.fullmatch(found[1].name) or in_library(found[0]):

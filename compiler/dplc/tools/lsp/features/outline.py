@@ -20,6 +20,7 @@ KINDS = {
 
 
 def symbols(document: Document) -> list[lsp.DocumentSymbol]:
+    """The outline, in the order of the text."""
     return [made for names in document.all_names() for made in outline(document, names)]
 
 

@@ -29,6 +29,7 @@ class Call:
 
 
 def signature(document: Document, place: int) -> lsp.SignatureHelp | None:
+    """The call around the cursor.  An argument after the last parameter counts as the last."""
     cursor = cursor_at(document, place)
     call = call_at(cursor) if cursor else None
     if cursor is None or call is None:

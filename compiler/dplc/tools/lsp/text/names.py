@@ -84,6 +84,7 @@ class Names:
 
 
 def names_of(decl: tree.Decl, tokens: Sequence[Token]) -> Names:
+    """The names of a declaration: those that it declares, and where names are used, in the order of the text."""
     reader = Reader(decl, tokens)
     reader.declaration(decl)
     reader.names.uses = sorted((u for u in reader.names.uses if u.name != ANYTHING), key=lambda u: u.span.start)

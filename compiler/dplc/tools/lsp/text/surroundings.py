@@ -39,6 +39,7 @@ def innermost(tokens: Sequence[Token]) -> list[Token]:
 
 
 def record_at(tokens: Sequence[Token]) -> Record | None:
+    """The record whose braces are open at the cursor, if a field's name may stand there."""
     inside = innermost(tokens)
     if not inside or inside[0].kind != "LBRACE" or inside[-1].kind not in BEFORE_FIELDS:
         return None
