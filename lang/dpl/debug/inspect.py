@@ -270,9 +270,7 @@ class Calls:
         self.search = self.candidates()
 
     def at(self, i: int) -> Frame | None:
-        """Call number `i`, of which 0 is the innermost; None beyond the outermost.  Frames are made as they are asked
-        for.
-        """
+        """Call number `i`, of which 0 is the innermost; None beyond the outermost.  Frames are made when asked for."""
         if i == len(self.frames) and (frame := next(self.waiting, None)) is not None:
             self.frames.append(frame)
         return self.frames[i] if i < len(self.frames) else None
