@@ -16,20 +16,9 @@ from dpl.core import ty as t
 from dpl.debug.breakpoints import Breakpoint, Refused, located, moved, source_named
 from dpl.debug.depths import Depths
 from dpl.debug.expressions import Expressions
+from dpl.debug.flows import cotangent, is_forward, tangent
 from dpl.debug.history import Moment, between
-from dpl.debug.inspect import (
-    Frame,
-    Position,
-    Variable,
-    activation,
-    active_levels,
-    chains,
-    cotangent,
-    entered,
-    is_forward,
-    running_sweeps,
-    tangent,
-)
+from dpl.debug.inspect import Frame, Position, Variable, activation, active_levels, chains, entered, running_sweeps
 from dpl.debug.nonfinite import Finite, Origin, always
 from dpl.debug.parts import Part
 from dpl.debug.points import Place

@@ -16,7 +16,8 @@ from typing import Any
 from dpl.core import ty as t
 from dpl.debug.breakpoints import Breakpoint, Refused
 from dpl.debug.debugger import Debugger, Stop
-from dpl.debug.inspect import Frame, Variable, active_levels, cotangent, is_forward, running_sweeps, tangent
+from dpl.debug.flows import cotangent, is_forward, tangent
+from dpl.debug.inspect import Frame, Variable, active_levels, running_sweeps
 from dpl.debug.parts import Part, has_parts, parts
 from dpl.debug.points import Place
 from dpl.debug.values import type_text

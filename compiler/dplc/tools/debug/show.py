@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dpl.core import ty as t
 from dpl.debug.debugger import Debugger, Stop
-from dpl.debug.inspect import Frame, Variable, contributions, resumed, running_sweeps
+from dpl.debug.flows import contributions
+from dpl.debug.inspect import Frame, Variable, resumed, running_sweeps
 from dpl.debug.machine import Captured
 from dpl.debug.nonfinite import Origin
 from dpl.debug.points import Place
