@@ -157,9 +157,9 @@ def solving(m: Measure, op: Op) -> Atom:
     return m.product(m.dim(b, 0), m.elements(b))
 
 
-def part_of_solid(op: Op, solid: Callable[[Atom], bool]) -> bool:
-    """True for a row of an array that is not null."""
-    return len(op.args) <= rank_of(op.args[0].ty) and solid(op.args[0])
+def is_row(op: Op, _: Callable[[Atom], bool]) -> bool:
+    """True for a row, which is never null: null has none."""
+    return len(op.args) <= rank_of(op.args[0].ty)
 
 
 # ---- kinds of rows --------------------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ ROWS = (
     view(row("index", "a, i ... -> element, or the sub-array left after the indices (a view)",
              result=lambda args, at: (rows_of(args[0], len(args) - 1),), second=None,
              dims=lambda of, op, rank, k: of(op.args[0], k + len(op.args) - 1),
-             own=(), fresh=False, solid=part_of_solid, changes=False, reduces=False,
+             own=(), fresh=False, solid=is_row, changes=False, reduces=False,
              fails=Fails.BOUNDS, cost=one, cheap=False, light=True, loops=False, short=True, derivative=linear(0))),
     spread(row("update", "a, v, i ... -> a with v (an element or sub-array) there",
                result=like_first, second=lambda args, at: rows_of(args[0], len(args) - 2), dims=of_first,

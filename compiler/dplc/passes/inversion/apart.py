@@ -7,8 +7,10 @@
 
 The places of one loop are then apart, so it adds in vectors: of two, the compiler would have to know that steps of one
 vector do not add at one place.  What is added is computed again, so it must be little.  Such loops come from products
-of a series and the same series later, and from rows of a matrix that others are taken from, where the distance of the
-places is known only as the program runs.
+of a series and the same series later, where the distance of the places is known only as the program runs.
+
+Rows of a matrix to which a step adds in one column are one loop, whatever rows they are: no other step adds to this
+column, and what a step adds is added in order (`machine/emit/points/own_places.py`).
 """
 
 from __future__ import annotations
@@ -72,13 +74,16 @@ def sites_of(par: f.Par, k: int, affine: Affine) -> list[set[int]] | None:
     if chain is None:
         return None
     sites: dict[object, set[int]] = {}
+    columns = set[object]()
     for at in chain:
         op = expect_type(f.Op, par.body.binds[at].rhs)
         totals = [affine.sum(place) for place in op.args[2 + rank_of(op.args[0].ty) :]]
         if not goes_along(totals, par, affine):
             return None
-        sites.setdefault(tuple([tuple(sorted(total.items(), key=str)) for total in totals]), set()).add(at)
-    return list(sites.values()) if 1 < len(sites) <= SITES else None
+        place = tuple([tuple(sorted(total.items(), key=str)) for total in totals])
+        sites.setdefault(place, set()).add(at)
+        columns.add(place[-1])
+    return list(sites.values()) if len(columns) > 1 and len(sites) <= SITES else None
 
 
 def goes_along(totals: Sequence[Sum], par: f.Par, affine: Affine) -> bool:

@@ -5,7 +5,8 @@
       c' = acc_index c r n m i                =>       ...; b' = acc_index b x n m i j; yield b' }
       yield c' }                                     yield c' }
 
-So no row is made, and the nest may be inverted.
+So no row is made, and the nest may be inverted.  Several rows may be added to one accumulator, one after the other: a
+point then adds its element of each.  These lie in one column, which no other point adds to, so the order is the same.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class _Rows:
             name = bind.vars[0].name if bind.vars else f"{number}"
             bind = self.inside(bind, accs)
             for read in [read for read in rhs_mentions(bind.rhs) if read in waiting]:
-                waiting[read].gone.clear()  # a sum is used before all are there
+                if not self.goes_on(bind.rhs, read, rows):
+                    waiting[read].gone.clear()  # a sum is used before all are there
             match bind.rhs:
                 case f.Par() as par if wanted := self.rows_of(bind, par, given):
                     made = _Made(bind.vars, par, [name], len(wanted))
@@ -98,6 +100,15 @@ class _Rows:
         own = {out.acc.name for out in bind.rhs.outs if out.acc} if isinstance(bind.rhs, f.Par) else set(accs)
         return with_inner(bind, lambda inner: self.block(inner, set(own)))
 
+    def goes_on(self, rhs: f.Rhs, sum_: str, rows: dict[str, _Row]) -> bool:
+        """True if a right-hand side adds another row of the same Par to a sum that nothing else reads."""
+        if not isinstance(rhs, f.Op) or self.uses[sum_] != 1 or (added := addition(rhs, [sum_])) is None:
+            return False
+        if added[1].name not in rows:
+            return False
+        before = [op for var, op, _, _ in rows[added[1].name].par.added.values() if var.name == sum_]
+        return bool(before) and all(op.op != "acc_slice" for op in (*before, rhs))
+
     def rows_of(self, bind: f.Bind, par: f.Par, given: set[str]) -> list[int]:
         """The numbers of the outs that are arrays of numbers, used once, to be added, if the points cannot fail.  Nor
         can their length, which is that of an array, or the number of a loop's steps."""
@@ -113,8 +124,10 @@ class _Rows:
         """The points of rows, which add to accumulators."""
         par, binds, results = made.par, list(made.par.body.binds), list(made.par.body.results)
         variables, outs = list(made.vars), list(par.outs)
-        for k, (var, op, acc, length) in sorted(made.added.items()):
-            inner, after = (f.Var(self.supply.fresh(acc.name), acc.ty) for _ in range(2))
+        ends: dict[str, int] = {}  # by the names of sums, the numbers of their outs
+        gone: set[int] = set()  # outs whose sums are added to again
+        for k, (var, op, acc, length) in made.added.items():
+            after = f.Var(self.supply.fresh(acc.name), acc.ty)
             places, rank = tuple([index for index, _ in par.space]), rank_of(acc.ty)
             dims = tuple([count for _, count in par.space]) if length is None else (length,)
             if op.op == "acc_index":
@@ -123,11 +136,20 @@ class _Rows:
                 first = f.Var(self.supply.fresh("row"), f.I64)
                 binds.append(f.Bind((first,), f.Op("add", (places[0], op.args[2 + rank]))))
                 dims, places = op.args[2 : 2 + rank], (first, *places[1:])
+            if (before := ends.get(acc.name)) is None:
+                inner = f.Var(self.supply.fresh(acc.name), acc.ty)
+                outs[k] = f.Out("add", target=acc, acc=inner)
+            else:
+                inner, outs[k] = results[before], outs[before]
             args = (inner, results[k], *dims, *places)
             binds.append(f.Bind((after,), f.Op("acc_index", args, (("rank", rank),), op.span)))
-            variables[k], outs[k], results[k] = var, f.Out("add", target=acc, acc=inner), after
-        body = f.Block(tuple(binds), tuple(results))
-        return f.Bind(tuple(variables), replace(par, body=body, outs=tuple(outs)))
+            variables[k], results[k], ends[var.name] = var, after, k
+            if before is not None:
+                gone.add(before)
+        kept = [k for k in range(len(outs)) if k not in gone]
+        body = f.Block(tuple(binds), tuple([results[k] for k in kept]))
+        par = replace(par, body=body, outs=tuple([outs[k] for k in kept]))
+        return f.Bind(tuple([variables[k] for k in kept]), par)
 
 
 def addition(op: f.Op, accs: Iterable[str]) -> tuple[f.Var, f.Var] | None:

@@ -47,6 +47,7 @@ from dplc.passes.parallel.few_terms import few_terms
 from dplc.passes.parallel.flat_nests import flat_nest, placed
 from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.parallel.late_views import late_views
+from dplc.passes.parallel.one_column import continued, passed_on
 from dplc.passes.simplify.dead_code import drop_unused, with_compared
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable, natural
@@ -351,6 +352,7 @@ class Joiner:
         targets = {name for out in second.outs if out.kind == "keep" for name in names(operands_of(out))}
         times = Counter(rhs_mentions(second))
         times.subtract(targets)
+        times.subtract([earlier.vars[k].name for k in continued(earlier, second, self.uses)])
         return all(
             times[var.name] <= 0 or (var.name in kept and times[var.name] == reads[var.name]) for var in earlier.vars
         )
@@ -410,7 +412,9 @@ class Joiner:
         assert isinstance(first, f.Par) and isinstance(second, f.Par)
         indices = {own.name: index for (own, _), (index, _) in zip(second.space, first.space, strict=True)}
         kept = {var.name: value for var, value in zip(earlier.vars, first.body.results, strict=True)}
-        point = _Point(dict(indices), kept, tuple([index for index, _ in first.space]))
+        sums = continued(earlier, second, self.uses)
+        handed = {acc.name: first.body.results[k] for k, on in sums.items() if (acc := second.outs[on].acc)}
+        point = _Point({**indices, **handed}, kept, tuple([index for index, _ in first.space]))
         body = point.block(second.body)
         for var in earlier.vars:
             self.uses[var.name] -= reads[var.name]
@@ -425,7 +429,10 @@ class Joiner:
         rows = [par.span for par in (first, second) if keeps_rows(par)]  # which may have other sizes
         follows = any(reads[var.name] for var in earlier.vars)  # its count is the length of what is there
         span = rows[0] if rows else first.span if follows else placed(first, second)
-        return self.used(f.Bind((*earlier.vars, *later.vars), f.Par(first.space, whole, (*first.outs, *outs), span)))
+        self.uses.subtract([earlier.vars[k].name for k in sums])
+        both = f.Par(first.space, whole, (*first.outs, *outs), span)
+        sums = {k: len(first.outs) + on for k, on in sums.items()}
+        return self.used(passed_on((*earlier.vars, *later.vars), both, sums))
 
 
 def keeps_rows(par: f.Par) -> bool:

@@ -48,6 +48,7 @@ from dplc.passes.parallel.elementwise import Elementwise, fills_of_rows, parts_o
 from dplc.passes.parallel.flat_nests import placed
 from dplc.passes.parallel.forwards import forwards
 from dplc.passes.parallel.other_rows import other_rows
+from dplc.passes.parallel.read_copies import without_copies
 from dplc.passes.parallel.scatters import scatters
 from dplc.passes.parallel.solid import Solid, without_questions
 from dplc.passes.simplify.fold import zero_of
@@ -55,6 +56,7 @@ from dplc.passes.simplify.hoist_dims import hoist_lengths_of_rows, without_known
 
 
 def parallel(program: f.Program) -> f.Program:
+    program = replace(program, fns={name: without_copies(fn) for name, fn in program.fns.items()})
     program = scatters(program)
     sizes, supply = known_sizes(program), supply_for(program)
     known = {name: without_known_lengths(fn, supply, sizes.dims(fn)) for name, fn in program.fns.items()}

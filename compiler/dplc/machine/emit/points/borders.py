@@ -27,7 +27,7 @@ from dplc.flat.walk import every, mentions, names, rebuild, rhs_mentions, unchan
 from dplc.passes.simplify.fold import fold
 from dplc.passes.simplify.purity import droppable
 
-MOST = 256  # operations of a loop that is written twice
+MOST = 512  # operations of a loop that is written twice
 FAR = 2  # steps of a border, in a space of any length
 NEAR = 5  # of a known length these are at most a fifth: most points lie between the borders
 
