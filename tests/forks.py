@@ -35,8 +35,8 @@ ALONE = 1 << 62  # added to a request's length: this run is not plain
 SHARED = (
     "dpl.columns", "dpl.debug.engine", "dpl.eval.run", "dpl.render", "dpl.syntax.foreign", "dpl.types.rules.misplaced",
     "dplc.bytecode", "dplc.cli", "dplc.commands", "dplc.machine.failure.trace", "dplc.machine.run.cache",
-    "dplc.machine.run.program", "dplc.passes.inversion.fission", "dplc.passes.inversion.interchange",
-    "dplc.passes.inversion.kept_additions", "dplc.passes.inversion.stencils", "dplc.passes.vectors.tupled",
+    "dplc.machine.run.program", "dplc.passes.inversion.fission.kept_numbers", "dplc.passes.inversion.sums.interchange",
+    "dplc.passes.inversion.fission.kept_additions", "dplc.passes.inversion.sums.stencils", "dplc.passes.vectors.tupled",
     "dplc.tools.check", "dplc.tools.dump", "dplc.tools.first_tier", "dplc.tools.process", "dplc.tools.report",
     "dplc.tools.streams", "numpy", "tomllib", "unicodedata",
 )  # fmt: skip

@@ -328,6 +328,11 @@ def names(given: Iterable[f.Atom]) -> Iterator[str]:
     return (atom.name for atom in given if isinstance(atom, f.Var))
 
 
+def is_in(atom: f.Atom | None, names: Iterable[str]) -> bool:
+    """True for a variable with one of these names."""
+    return isinstance(atom, f.Var) and atom.name in names
+
+
 @remembered
 def mentions(block: f.Block) -> list[str]:
     """The names of the variables that a block uses, with repetitions."""

@@ -41,7 +41,7 @@ WRITTEN_BY_NAME = {
     "passes/parallel/late_views.py": "views of the elements of an array",
     "passes/arrays/fold_transposes.py": "a rewrite of products of matrices",
     "passes/parallel/added_rows.py": "rewrites of additions",
-    "passes/inversion/opposites.py": "signs of what is computed",
+    "passes/inversion/sites/opposites.py": "signs of what is computed",
     "passes/simplify/constant_copies.py": "how a number becomes part of an index",
     "passes/simplify/fold.py": "folds of operations on arrays",
     "passes/specialise/operands.py": "primitives of core",

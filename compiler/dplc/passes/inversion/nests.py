@@ -1,13 +1,29 @@
-"""The walk of passes that replace whole nests of loops."""
+"""Nests of loops: their words, and the walk of passes that replace whole nests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from dpl.node import node
+
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.walk import with_binds, with_inner
 from dplc.passes.simplify.purity import droppable
+
+Guard = tuple[f.Atom, bool]  # a condition, and whether it holds
+
+
+@node
+class Loop:
+    """A loop of a nest: its index goes from 0 to the count."""
+
+    index: f.Var
+    count: f.Atom
+
+
+class Unfit(Exception):
+    """A nest cannot be inverted."""
 
 
 def with_nests(

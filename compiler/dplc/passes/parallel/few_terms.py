@@ -23,7 +23,7 @@ from dplc.flat.affine import Affine
 from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
 from dplc.flat.walk import bound_inside, every, names, needed, with_binds, with_blocks, with_body, with_rhs
-from dplc.passes.inversion.scattered import Unfit
+from dplc.passes.inversion.nests import Unfit
 from dplc.passes.simplify.purity import droppable
 
 FEW = 2

@@ -39,7 +39,7 @@ from dplc.flat.walk import (
     with_rhs,
 )
 from dplc.narrow import expect_type
-from dplc.passes.inversion.additions_last import additions_last
+from dplc.passes.inversion.fission.additions_last import additions_last
 from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce

@@ -15,7 +15,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.types import rank_of
-from dplc.passes.inversion.own_additions import uses
+from dplc.passes.inversion.forms.own_additions import uses
 
 
 def continued(earlier: f.Bind, second: f.Par, times: Mapping[str, int]) -> dict[int, int]:

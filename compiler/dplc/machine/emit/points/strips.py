@@ -36,8 +36,8 @@ from dplc.machine.emit.points.varying import varying
 from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values
 from dplc.narrow import expect_type
-from dplc.passes.inversion.fission import Level
-from dplc.passes.inversion.scattered import Unfit
+from dplc.passes.inversion.fission.kept_numbers import Level
+from dplc.passes.inversion.nests import Unfit
 from dplc.passes.simplify.purity import droppable
 
 FEWEST = 4  # points that are a vector

@@ -5,7 +5,7 @@ little arithmetic.
     c' = par k < m to add (c) { y = index d k; ... }    =>    c' = par k < m to add (c) { x = index a (i + k)
                                                                                           y = sub x u; ... }
 
-The second loop then needs nothing of the point but its numbers, so it can be parted from it (`fission.py`).
+The second loop then needs nothing of the point but its numbers, so it can be parted from it (`kept_numbers.py`).
 """
 
 from __future__ import annotations

@@ -30,9 +30,10 @@ from dplc.flat.affine import ONE, Affine, combined
 from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
-from dplc.passes.inversion.additions import Additions, Border, Edge, Guard, Site, is_cheap
-from dplc.passes.inversion.rings import steps_from
-from dplc.passes.inversion.scattered import Unfit, is_in
+from dplc.flat.walk import is_in
+from dplc.passes.inversion.nests import Guard, Unfit
+from dplc.passes.inversion.sites.rings import steps_from
+from dplc.passes.inversion.sites.stencil_sites import Additions, Border, Edge, Site, is_cheap
 from dplc.passes.simplify.fold import folded
 from dplc.passes.simplify.purity import droppable
 

@@ -13,9 +13,9 @@ from dpl.node import node, replace
 
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
-from dplc.flat.walk import every, names, rhs_mentions
+from dplc.flat.walk import every, is_in, names, rhs_mentions
 from dplc.narrow import expect_type
-from dplc.passes.inversion.scattered import Unfit, is_in
+from dplc.passes.inversion.nests import Unfit
 
 
 def unconditional(par: f.Par, affine: Affine, supply: f.Supply) -> f.Par:

@@ -26,8 +26,8 @@ from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound_inside
 from dplc.narrow import expect_type
-from dplc.passes.inversion.own_additions import uses
-from dplc.passes.inversion.without_additions import without
+from dplc.passes.inversion.fission.without_additions import without
+from dplc.passes.inversion.forms.own_additions import uses
 from dplc.passes.simplify.dead_code import drop_unused
 
 SHORT = 8  # steps that are no vector

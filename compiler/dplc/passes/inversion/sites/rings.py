@@ -1,6 +1,6 @@
 """Places on rings beside a point that adds at a place on a ring: they are so many steps from that place.
 
-    i = mod (p - 1) n;  e = mod (i + 1) n;  w = mod (i - 1) n        =>        e = p;  w = mod (p - 2) n
+i = mod (p - 1) n;  e = mod (i + 1) n;  w = mod (i - 1) n        =>        e = p;  w = mod (p - 2) n
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lengths of accumulators that may be those of the places that loops add to: then the sums have a simpler form.
 
-    par i < n + 1 to add (c) {                     c may have the length n
-      g = eq i n
-      if g { c } else { acc_index c x m i } }
+par i < n + 1 to add (c) {                     c may have the length n
+  g = eq i n
+  if g { c } else { acc_index c x m i } }
 """
 
 from __future__ import annotations

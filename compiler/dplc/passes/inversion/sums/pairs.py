@@ -23,11 +23,11 @@ from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.walk import bound_inside, names, rhs_mentions
 from dplc.narrow import expect_type
-from dplc.passes.inversion.conditional import unconditional
-from dplc.passes.inversion.opposites import Name, Names
-from dplc.passes.inversion.own_additions import uses
-from dplc.passes.inversion.scattered import Unfit
-from dplc.passes.inversion.without_additions import without
+from dplc.passes.inversion.fission.without_additions import without
+from dplc.passes.inversion.forms.conditional import unconditional
+from dplc.passes.inversion.forms.own_additions import uses
+from dplc.passes.inversion.nests import Unfit
+from dplc.passes.inversion.sites.opposites import Name, Names
 
 
 @node

@@ -26,11 +26,13 @@ from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.walk import bound_inside, every, names, rhs_mentions
 from dplc.narrow import expect_type
-from dplc.passes.inversion.conditional import unconditional
-from dplc.passes.inversion.fission import is_cheap
-from dplc.passes.inversion.own_additions import handed_down, kept_at_own
-from dplc.passes.inversion.scattered import MOST, Loop, Unfit, together
-from dplc.passes.inversion.without_additions import without_additions
+from dplc.passes.inversion.fission.kept_numbers import is_cheap
+from dplc.passes.inversion.fission.without_additions import without_additions
+from dplc.passes.inversion.forms.conditional import unconditional
+from dplc.passes.inversion.forms.own_additions import handed_down, kept_at_own
+from dplc.passes.inversion.nests import Loop, Unfit
+from dplc.passes.inversion.sites.solved import MOST
+from dplc.passes.inversion.sums.alike import together
 from dplc.passes.simplify.purity import HERE, droppable, natural
 
 LANES = 8  # numbers that are summed together

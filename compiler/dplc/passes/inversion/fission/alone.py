@@ -7,7 +7,7 @@ again.  So the gradient of a covariance is added to its rows, and in sums to its
       c' = acc_index c z m i                      x = index a i; z = mul x y
       yield c', z }                               c' = acc_index c z m i; yield c' }
 
-What is more work is kept (`fission.py`).
+What is more work is kept (`kept_numbers.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every
 from dplc.narrow import expect_type
-from dplc.passes.inversion.without_additions import without
+from dplc.passes.inversion.fission.without_additions import without
 from dplc.passes.simplify.dead_code import drop_unused
 
 

@@ -22,10 +22,10 @@ from dplc.flat.affine import ONE, Affine, Sum, combined
 from dplc.flat.build import Builder, all_hold, block_of, integer, product
 from dplc.flat.copy import Copier
 from dplc.flat.types import elem_of, rank_of
-from dplc.flat.walk import bound_inside, names, rhs_mentions
+from dplc.flat.walk import bound_inside, is_in, names, rhs_mentions
 from dplc.flat.written_sums import written
 from dplc.narrow import expect_type
-from dplc.passes.inversion.scattered import Unfit, is_in
+from dplc.passes.inversion.nests import Unfit
 
 MOST = 8  # phases of which each is that of a constant
 

@@ -16,11 +16,9 @@ from dplc.flat.affine import ONE, Affine, Sum, combined
 from dplc.flat.build import block_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import bound_inside, mentions, names, needed, rhs_mentions
-from dplc.passes.inversion.scattered import Loop, Unfit, is_in
+from dplc.flat.walk import bound_inside, is_in, mentions, names, needed, rhs_mentions
+from dplc.passes.inversion.nests import Guard, Loop, Unfit
 from dplc.passes.simplify.purity import HERE, droppable
-
-Guard = tuple[f.Atom, bool]  # a condition, and whether it holds
 
 
 @node
@@ -105,9 +103,7 @@ class Additions:
             raise Unfit
         self.block(par.body, accs, loops, guards)
 
-    def block(
-        self, block: f.Block, accs: dict[str, int], loops: tuple[Loop, ...], guards: tuple[Guard, ...]
-    ) -> None:
+    def block(self, block: f.Block, accs: dict[str, int], loops: tuple[Loop, ...], guards: tuple[Guard, ...]) -> None:
         for bind in block.binds:
             held = [name for name in rhs_mentions(bind.rhs) if name in accs]
             match bind.rhs:

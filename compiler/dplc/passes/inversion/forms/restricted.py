@@ -19,7 +19,7 @@ from dplc.flat.affine import ONE, Affine, Sum, combined, natural_where
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.walk import bound_inside, every
 from dplc.flat.written_sums import written
-from dplc.passes.inversion.scattered import Unfit
+from dplc.passes.inversion.nests import Unfit
 from dplc.passes.simplify.purity import droppable
 
 

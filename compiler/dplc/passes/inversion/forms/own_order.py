@@ -16,7 +16,7 @@ from dpl.node import replace
 from dplc.flat import term as f
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import names
-from dplc.passes.inversion.own_additions import uses
+from dplc.passes.inversion.forms.own_additions import uses
 
 MOST = 8  # operations of the outer loop, which each point does then
 

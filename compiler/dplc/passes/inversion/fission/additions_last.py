@@ -30,9 +30,8 @@ from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.dims import dims_of
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import bound_inside, every, names, rhs_mentions, with_body
-from dplc.passes.inversion.nests import with_nests
-from dplc.passes.inversion.scattered import Unfit, is_in
+from dplc.flat.walk import bound_inside, every, is_in, names, rhs_mentions, with_body
+from dplc.passes.inversion.nests import Unfit, with_nests
 from dplc.passes.simplify.dead_code import drop_unused
 
 NOWHERE = -1  # the place of a point that adds nothing
@@ -277,7 +276,8 @@ class _Arm:
     @property
     def names(self) -> set[str]:
         return {var.name for bind in every(self.block) for var in bind.vars} | {
-            name for bind in self.binds for name in names(bind.vars)}
+            name for bind in self.binds for name in names(bind.vars)
+        }
 
     def there(self) -> f.Atom:
         """A place of what the arm adds under no other condition, which is never below 0."""

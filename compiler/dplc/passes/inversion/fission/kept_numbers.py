@@ -10,7 +10,7 @@
       yield c', z }                                 acc_index c u m j }
                                                   yield c' }
 
-What is added is then little code, which can be inverted (`invert.py`, `stencils.py`).  The numbers that the additions
+What is added is then little code, which can be inverted (`sums/`).  The numbers that the additions
 use are kept at the outermost level of the nest that computes some; reads, conditions and places are in both nests.
 """
 
@@ -25,10 +25,10 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, mentions, names, rhs_mentions, with_binds
 from dplc.narrow import expect_type
-from dplc.passes.inversion.alone import alone
-from dplc.passes.inversion.rows_again import Element, again, elements
-from dplc.passes.inversion.scattered import Unfit
-from dplc.passes.inversion.without_additions import without
+from dplc.passes.inversion.fission.alone import alone
+from dplc.passes.inversion.fission.rows_again import Element, again, elements
+from dplc.passes.inversion.fission.without_additions import without
+from dplc.passes.inversion.nests import Unfit
 from dplc.passes.simplify.purity import droppable, natural
 
 MOST = 8  # numbers of a point that are kept

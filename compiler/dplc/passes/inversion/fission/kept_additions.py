@@ -20,9 +20,9 @@ from dplc.flat.affine import Affine
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, of_rank, rank_of
-from dplc.flat.walk import bound_inside, names, needed, rhs_mentions
-from dplc.passes.inversion.fission import Parts
-from dplc.passes.inversion.scattered import Guard, Unfit, is_in
+from dplc.flat.walk import bound_inside, is_in, names, needed, rhs_mentions
+from dplc.passes.inversion.fission.kept_numbers import Parts
+from dplc.passes.inversion.nests import Guard, Unfit
 from dplc.passes.simplify.purity import droppable
 
 MOST = 16  # numbers that a point keeps
@@ -143,9 +143,13 @@ class _Keeping:
     def is_counted(self, rhs: f.Rhs) -> bool:
         """True for arithmetic and comparisons of indices, and of numbers from outside."""
         known = self.counted | self.indices
-        return isinstance(rhs, f.Op) and OPS[rhs.op].cheap and OPS[rhs.op].elementwise and all(
-            isinstance(arg, f.Const) or arg.name in known or arg.name not in self.inside for arg in rhs.args
-        ) and not any(map(f.is_float, [arg.ty for arg in rhs.args]))
+        return (
+            isinstance(rhs, f.Op)
+            and OPS[rhs.op].cheap
+            and OPS[rhs.op].elementwise
+            and all(isinstance(arg, f.Const) or arg.name in known or arg.name not in self.inside for arg in rhs.args)
+            and not any(map(f.is_float, [arg.ty for arg in rhs.args]))
+        )
 
     def nested(self, bind: f.Bind, par: f.Par, accs: Accs, space: Space, kept: Kept) -> f.Bind:
         own: Accs = {}

@@ -17,8 +17,7 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
 from dplc.flat.types import of_rank
-from dplc.flat.walk import bound_inside, names, rhs_mentions
-from dplc.passes.inversion.scattered import is_in
+from dplc.flat.walk import bound_inside, is_in, names, rhs_mentions
 
 
 @node
@@ -142,7 +141,7 @@ def keeping(
         kept: f.Atom = f.Var(supply.fresh(acc.name), of_rank(own.values[0].ty, depth))
         assert isinstance(kept, f.Var)
         variables = tuple([kept if k == rest[0].out else var for k, var in enumerate(bind.vars)])
-        binds = [*body.binds[: at], f.Bind(variables, made), *body.binds[at + 1 :]]
+        binds = [*body.binds[:at], f.Bind(variables, made), *body.binds[at + 1 :]]
     else:
         binds, kept = added(body, own, acc, target, supply)
     results = tuple([kept if k == level.out else x for k, x in enumerate(body.results)])

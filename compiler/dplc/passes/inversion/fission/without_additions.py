@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.walk import rhs_mentions
+from dplc.flat.walk import is_in, rhs_mentions
 from dplc.narrow import expect_type
-from dplc.passes.inversion.scattered import is_in
 
 
 def without(bind: f.Bind, gone: set[int]) -> f.Bind:

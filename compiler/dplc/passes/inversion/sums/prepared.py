@@ -24,8 +24,9 @@ from dplc.flat import term as f
 from dplc.flat.build import Builder, all_hold, block_of, integer, number_zero
 from dplc.flat.copy import Copier
 from dplc.flat.walk import names
-from dplc.passes.inversion.scattered import Loop, Read, Site
-from dplc.passes.inversion.zeros import gives_zero
+from dplc.passes.inversion.nests import Loop
+from dplc.passes.inversion.sites.solved import Read, Site
+from dplc.passes.inversion.sites.zeros import gives_zero
 from dplc.passes.simplify.fold import folded
 
 Code = Sequence[tuple[f.Var, f.Op]]
