@@ -80,8 +80,15 @@ class _Sums:
         loop = Copier(self.supply, {}).rhs(f.For(index, count, state, zeros, body))
         sums = [tuple([b.var(var.name, var.ty) for var in bind.vars]) for _ in range(2)]
         arms = [f.Block((f.Bind(made, rhs),), made) for made, rhs in zip(sums, (loop, par), strict=True)]
-        b.binds.append(f.Bind(bind.vars, f.If(b.op("lt", (count, integer(FEW))), *arms)))
+        b.binds.append(f.Bind(bind.vars, f.If(self.is_short(b, count), *arms)))
         return list(block_of(b.binds, ()).binds)
+
+    def is_short(self, b: Builder, count: f.Atom) -> f.Atom:
+        """Whether few numbers are added; a negative length is left to the Par, as it is an error."""
+        few = b.op("lt", (count, integer(FEW)))
+        if self.affine.is_natural(self.affine.sum(count)):
+            return few
+        return b.op("and", (few, b.op("ge", (count, integer(0)))))
 
 
 def is_little(par: f.Par) -> bool:

@@ -1,7 +1,7 @@
 """flat -> flat where elementary functions that the steps of a loop in order compute without its state are computed
 before them, in vectors (loop distribution, Allen and Kennedy 1984; strip mining, Loveman 1977).
 
-    s = for i < n state (s = 0.0) {       s = for b < (n + 511) / 512 state (s = 0.0) {
+    s = for i < n state (s = 0.0) {       s = for b < n / 512 + 1 state (s = 0.0) {
       x = index a i                         first = mul b 512; rest = sub n first; k = min rest 512
       e = exp x                             es = par j < k to keep { i = add first j; x = index a i
       d = mul s 0.5                   =>                             e = exp x; yield e }
@@ -11,7 +11,8 @@ before them, in vectors (loop distribution, Allen and Kennedy 1984; strip mining
                                               yield t }
                                             yield s }
 
-A short loop, and one that collects what its steps give, has one block.  What is moved cannot fail, and reads only where
+The last block may have no steps; n + 511 would overflow where a loop of any number of steps ends by an error.  A short
+loop, and one that collects what its steps give, has one block.  What is moved cannot fail, and reads only where
 the index of the loop tells, so it may be done for steps that are never reached.  Loops in the points of a Par are left
 alone: there, points are the lanes of vectors.
 """
@@ -112,7 +113,7 @@ class _Parts:
     def blocks(self, b: Builder) -> f.For:
         """The steps, a block at a time."""
         loop, block = self.loop, b.var("block", f.I64)
-        count = b.op("div", (b.op("add", (loop.count, integer(BLOCK - 1))), integer(BLOCK)))
+        count = b.op("add", (b.op("div", (loop.count, integer(BLOCK))), integer(1)))
         state = tuple([b.var(var.name, var.ty) for var in loop.state])
         with b.inside() as binds:
             first = b.op("mul", (block, integer(BLOCK)))

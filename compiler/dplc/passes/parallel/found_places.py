@@ -29,7 +29,7 @@ from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, bound_inside, every, names, needed, rhs_mentions
-from dplc.passes.simplify.purity import droppable
+from dplc.passes.simplify.purity import droppable, natural
 
 MUCH = 8  # cheap operations on floats, or others that cost as much: the least for which vectors pay
 DEAR = 8  # cheap operations that one of the others costs
@@ -166,4 +166,10 @@ def count(b: Builder, par: f.Par, search: Search) -> f.Rhs:
         assert bad is not None
         number = b.op("select", (bad, integer(1), integer(0)))
     body = block_of([*search.code, *binds], (number,))
-    return Copier(b.supply, {}).rhs(replace(par, space=search.loops, body=body, outs=(f.Out("fold"),)))
+    space = tuple([(index, trips(b, n)) for index, n in search.loops])
+    return Copier(b.supply, {}).rhs(replace(par, space=space, body=body, outs=(f.Out("fold"),)))
+
+
+def trips(b: Builder, count: f.Atom) -> f.Atom:
+    """How many steps a loop has: a loop in order has none if its count is negative, which is an error of a Par."""
+    return count if natural(count) else b.op("max", (count, integer(0)))
