@@ -166,4 +166,12 @@ def count(b: Builder, par: f.Par, search: Search) -> f.Rhs:
         assert bad is not None
         number = b.op("select", (bad, integer(1), integer(0)))
     body = block_of([*search.code, *binds], (number,))
-    return Copier(b.supply, {}).rhs(replace(par, space=search.loops, body=body, outs=(f.Out("fold"),)))
+    space = tuple((index, steps_of(b, par, (index, count))) for index, count in search.loops)
+    return Copier(b.supply, {}).rhs(replace(par, space=space, body=body, outs=(f.Out("fold"),)))
+
+
+def steps_of(b: Builder, par: f.Par, loop: Loop) -> f.Atom:
+    """The steps of a loop: of one inside of points, none if its count is negative."""
+    index, count = loop
+    are_known = isinstance(count, f.Const) and isinstance(count.value, int) and count.value >= 0
+    return count if are_known or index in [own for own, _ in par.space] else b.op("max", (count, integer(0)))
