@@ -33,6 +33,7 @@ from dplc.passes.simplify.purity import droppable
 
 MUCH = 8  # cheap operations on floats, or others that cost as much: the least for which vectors pay
 DEAR = 8  # cheap operations that one of the others costs
+SMALL = 1 << 10  # steps that cost nothing where there are no points
 
 Loop = tuple[f.Var, f.Atom]
 
@@ -171,7 +172,12 @@ def count(b: Builder, par: f.Par, search: Search) -> f.Rhs:
 
 
 def steps_of(b: Builder, par: f.Par, loop: Loop) -> f.Atom:
-    """The steps of a loop: of one inside of points, none if its count is negative."""
+    """The steps of a loop: of one inside of points, none if its count is negative or there are no points."""
     index, count = loop
-    are_known = isinstance(count, f.Const) and isinstance(count.value, int) and count.value >= 0
-    return count if are_known or index in [own for own, _ in par.space] else b.op("max", (count, integer(0)))
+    is_small = isinstance(count, f.Const) and isinstance(count.value, int) and 0 <= count.value <= SMALL
+    if is_small or index in [own for own, _ in par.space]:
+        return count
+    steps = b.op("max", (count, integer(0)))
+    for _, points in par.space:
+        steps = b.op("select", (b.op("gt", (points, integer(0))), steps, integer(0)))
+    return steps
