@@ -29,10 +29,11 @@ from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import blocks, bound_inside, every, names, needed, rhs_mentions
-from dplc.passes.simplify.purity import droppable, natural
+from dplc.passes.simplify.purity import droppable
 
 MUCH = 8  # cheap operations on floats, or others that cost as much: the least for which vectors pay
 DEAR = 8  # cheap operations that one of the others costs
+SMALL = 1 << 10  # steps that cost nothing where there are no points
 
 Loop = tuple[f.Var, f.Atom]
 
@@ -166,10 +167,17 @@ def count(b: Builder, par: f.Par, search: Search) -> f.Rhs:
         assert bad is not None
         number = b.op("select", (bad, integer(1), integer(0)))
     body = block_of([*search.code, *binds], (number,))
-    space = tuple([(index, trips(b, n)) for index, n in search.loops])
+    space = tuple((index, steps_of(b, par, (index, count))) for index, count in search.loops)
     return Copier(b.supply, {}).rhs(replace(par, space=space, body=body, outs=(f.Out("fold"),)))
 
 
-def trips(b: Builder, count: f.Atom) -> f.Atom:
-    """How many steps a loop has: a loop in order has none if its count is negative, which is an error of a Par."""
-    return count if natural(count) else b.op("max", (count, integer(0)))
+def steps_of(b: Builder, par: f.Par, loop: Loop) -> f.Atom:
+    """The steps of a loop: of one inside of points, none if its count is negative or there are no points."""
+    index, count = loop
+    is_small = isinstance(count, f.Const) and isinstance(count.value, int) and 0 <= count.value <= SMALL
+    if is_small or index in [own for own, _ in par.space]:
+        return count
+    steps = b.op("max", (count, integer(0)))
+    for _, points in par.space:
+        steps = b.op("select", (b.op("gt", (points, integer(0))), steps, integer(0)))
+    return steps
