@@ -98,8 +98,9 @@ class _Nest:
                 case "fold" if f.is_float(x.ty) and in_vectors:
                     self.floats.append(k)
                 case "keep" | "fold":
-                    self.state[k] = leaves(self.vars[k].ty)
-                    inits += zeros(self.vars[k].ty)
+                    one = self.vars[k].ty if out.kind == "keep" else x.ty  # a sum that is kept is an array
+                    self.state[k] = leaves(one)
+                    inits += zeros(one)
                 case "add":
                     self.state[k] = leaves(x.ty)
                     assert out.target is not None
