@@ -13,7 +13,7 @@ before them, in vectors (loop distribution, Allen and Kennedy 1984; strip mining
 
 The last block may have no steps; n + 511 would overflow where a loop of any number of steps ends by an error.  A short
 loop, and one that collects what its steps give, has one block.  What is moved cannot fail, and reads only where
-the index of the loop tells, so it may be done for steps that are never reached.  Loops in the points of a Par are left
+the loop's index tells.  So it may be done for steps that are never reached.  Loops in the points of a Par are left
 alone: there, points are the lanes of vectors.
 """
 
@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dpl.node import record, replace
-from dpl.prims.elementary import VECTORS
 from dpl.source import NOWHERE
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.copy import Copier
+from dplc.flat.elementary import is_function
 from dplc.flat.kinds import any_of, kinds
 from dplc.flat.known_sizes import known_sizes
 from dplc.flat.walk import (
@@ -77,11 +77,6 @@ def outside_points(block: f.Block) -> Iterator[f.Rhs]:
         if not isinstance(bind.rhs, f.Par):
             for inner in blocks(bind.rhs):
                 yield from outside_points(inner)
-
-
-def is_function(rhs: f.Rhs) -> bool:
-    """True for an elementary function that there is for vectors."""
-    return isinstance(rhs, f.Op) and rhs.op in VECTORS
 
 
 @record

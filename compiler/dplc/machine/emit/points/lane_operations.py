@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dpl.prims.elementary import VECTORS
-
 from dplc.flat import term as f
+from dplc.flat.elementary import is_function
 from dplc.flat.walk import every
 from dplc.machine.emit.scalars.vectors import ROWS
 from dplc.passes.simplify.fold import PRODUCTS
 from dplc.passes.simplify.purity import droppable
 
 FLOATS = (f.F32, f.F64)
-
-
-def is_function(rhs: f.Rhs) -> bool:
-    """True for an elementary function that there is for vectors."""
-    return isinstance(rhs, f.Op) and rhs.op in VECTORS
 
 
 def has_functions(binds: Sequence[f.Bind]) -> bool:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dpl.node import node
 
 from dplc.flat import term as f
+from dplc.flat.elementary import is_function
 from dplc.flat.walk import every, names, rhs_mentions
 from dplc.machine.emit.bodies import arrays, interrupts
 from dplc.machine.emit.bodies.arrays import Array
@@ -28,7 +29,7 @@ from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.module.layout import leaves, struct
 from dplc.machine.emit.points.lane_arms import Arms
 from dplc.machine.emit.points.lane_memory import splat
-from dplc.machine.emit.points.lane_operations import is_function, is_read, reads, selects
+from dplc.machine.emit.points.lane_operations import is_read, reads, selects
 from dplc.machine.emit.points.lane_places import Place, Places
 from dplc.machine.emit.points.lane_reads import num
 from dplc.machine.emit.points.lane_sums import SumLoop

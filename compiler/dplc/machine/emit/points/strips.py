@@ -23,12 +23,13 @@ from dpl.prims import TABLE
 from dpl.prims.sums import BLOCK, FEW
 
 from dplc.flat import term as f
+from dplc.flat.elementary import is_function
 from dplc.flat.types import is_numbers
 from dplc.flat.walk import every, names, needed, rhs_mentions
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.bodies.interrupts import is_short
-from dplc.machine.emit.points.lane_operations import FLOATS, has_functions, is_function
+from dplc.machine.emit.points.lane_operations import FLOATS, has_functions
 from dplc.machine.emit.points.lanes import Lanes, lanes_of
 from dplc.machine.emit.points.least_values import with_least_values
 from dplc.machine.emit.points.marks import marked

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from dpl.node import node, replace
 
 from dplc.flat import term as f
+from dplc.flat.elementary import is_function
 from dplc.flat.nans import passes_nan
 from dplc.flat.types import rank_of
 from dplc.flat.walk import every, names, rhs_mentions
@@ -32,7 +33,6 @@ from dplc.machine.emit.points.lane_operations import (
     arms_fit,
     has_functions,
     is_cell,
-    is_function,
     is_plain,
     reads,
     selects,
