@@ -193,21 +193,28 @@ do print (loop s = 0 for i < 200 do s + halves (i + 100))
 """
 
 
-def test_a_step_out_passes_the_calls_of_a_loop_in_one_line(monkeypatch) -> None:
-    """The whole item is one point; still the frame of its loop is its own."""
-    monkeypatch.setattr(running, "PACE", 10.0)
+def noted_looks(monkeypatch) -> list[int]:
+    """The moments at which the debugger looks at where the program stands, from now on."""
     looks, position = [], debugging.Debugger.position
 
     def looked(self: Debugger):
         looks.append(self.run.time)
         return position(self)
 
+    monkeypatch.setattr(debugging.Debugger, "position", looked)
+    return looks
+
+
+def test_a_step_out_passes_the_calls_of_a_loop_in_one_line(monkeypatch) -> None:
+    """The whole item is one point; still the frame of its loop is its own."""
+    monkeypatch.setattr(running, "PACE", 10.0)
+
     def work() -> None:
         d = debugger(IN_A_LINE)
         d.add_breakpoint("main:2", "n = 299")
         assert d.go("continue").reason == "breakpoint"
         d.clear_breakpoints()
-        monkeypatch.setattr(debugging.Debugger, "position", looked)
+        looks = noted_looks(monkeypatch)
         d.go("out", back=True)
         assert [frame.place.point.line for frame in d.frames()] == [8] and len(looks) < 100
 
@@ -288,17 +295,12 @@ def test_steps_back_pass_continuations(monkeypatch, text: str) -> None:
     """What the program continued with at the lowest tells that it was deeper."""
     monkeypatch.setattr(running, "PACE", 0.0)
     monkeypatch.setattr(running, "MOST", 16)
-    looks, position = [], debugging.Debugger.position
-
-    def looked(self: Debugger):
-        looks.append(self.run.time)
-        return position(self)
 
     def work() -> None:
         d = debugger(text)
         d.go("continue")
         end = d.run.time
-        monkeypatch.setattr(debugging.Debugger, "position", looked)
+        looks = noted_looks(monkeypatch)
         while d.go("next", back=True).reason == "step":
             pass
         assert d.run.time == 0 and len(looks) < 60 and end > 800
