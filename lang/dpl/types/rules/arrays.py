@@ -1,8 +1,8 @@
 """Arrays and loops -> core.
 
 [for i < n, x in xs -> e]   ->   Build(i, n, let xs' = xs in Build(k, length xs', let x = xs'[k] in e))
-[for i < n when p -> e]     ->   Build(k, count, let i = places[k] in e), where p holds at the `count` places;
-                                 kept(Build(i, n, if p then Some e else None)), if somebody sees the order of steps
+[for i < n when p -> e]     ->   Build(k, count, let i = places[k] in e); p holds at these places
+                            ->   kept(Build(i, n, if p then Some e else None)), if p or e may have effects
 a[1:3, j]                   ->   Build(k, 2, slice(a, 1, 3)[k, j])
 { a with [i] = e }          ->   update(a, e, i)
 """

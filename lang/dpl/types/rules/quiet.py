@@ -1,6 +1,7 @@
-"""The value restriction: values generalise, and terms that create no reference, capture nothing and print nothing.
+"""Terms without effects.
 
-The steps of some terms may be put into another order, as nobody sees it."""
+By the value restriction these generalise, as values do: they create no reference, capture nothing and print nothing.
+The steps of a comprehension may be done in another order if they have no effects (`in_any_order`)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def is_quiet(cx: Context, t: term.Term) -> bool:
 
 
 def in_any_order(cx: Context, first: term.Term, second: term.Term) -> bool:
-    """True if all `first` of some steps may come before all `second`: only which of two errors is told shows it.
+    """True if `first` of all steps may be done before `second` of any step.  If both fail, another error is told then.
 
     Either `first` only compares scalars, which neither fails nor depends on what `second` changes.  Or both are quiet
     and call known functions only: of an unknown one, nothing tells whether it prints."""
