@@ -205,10 +205,12 @@ class FunctionEmitter(BodyEmitter):
         self._jump(name, args, span, self.outs)
 
     def _jump(self, name: str, args: tuple[f.Atom, ...], span: f.Span, outs: Sequence[str]) -> None:
-        """A tail call.  Results that are stored go to `outs`."""
+        """A tail call.  Results that are stored go to `outs`.  A call of another group keeps our frame, so that the path
+        of a failure has this call."""
         result = self.unit.returned(name)
         arguments = [*(f"ptr {out}" for out in outs), *self._arguments(name, args)]
-        text = f"tail call {self.unit.convention(name)} {result} {symbol(name)}({', '.join(arguments)})"
+        how = "tail" if self.unit.group[name] == self.unit.group[self.fn.name] else "notail"
+        text = f"{how} call {self.unit.convention(name)} {result} {symbol(name)}({', '.join(arguments)})"
         text += self.place_of(span)
         if result == "void":
             self.w.do(text)
