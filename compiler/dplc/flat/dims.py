@@ -240,7 +240,8 @@ class Dims:
         """The dimension that is number `last` from the end, of what elementwise operations make of these inputs."""
         having = sorted([a for a in inputs if rank_of(a.ty) >= last], key=lambda a: -rank_of(a.ty))
         dims = [self.of(a, rank_of(a.ty) - last) for a in having]
-        return next((dim for dim in dims if isinstance(dim, f.Const) and dim != ANY), dims[0])
+        guess = ANY if ANY in dims else dims[0]
+        return next((dim for dim in dims if isinstance(dim, f.Const) and dim != ANY), guess)
 
     def met(self, results: Sequence[f.Var], branch: f.If | f.Switch) -> None:
         """The dimensions of the results of branches, where these agree."""

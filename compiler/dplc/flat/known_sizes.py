@@ -4,15 +4,15 @@
     built = build i < 1000 of (3) { ... }              x has the dimensions 1000 and 3
     r = f(built, v)
 
-Parameters are an optimistic fixpoint, callers first: a length is what the calls seen so far give.  A parameter that a
-recursive function passes on has the length that it was given.  Results are one around it, callees first: they are
-assumed to have any length that is asked for, until the code tells another one, so `f (f x)` has that of `f x`.  Arrays
-in tuples have paths for names (`flat/dims.py`).
+This is one optimistic fixpoint: parameters and results are assumed to have any length that is asked for, until a call
+or the code tells another one.  A parameter that a recursive function passes on has the length that it was given, and
+`f (f x)` has that of `f x`.  Arrays in tuples have paths for names (`flat/dims.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat, zip_longest
 
 from dpl.node import field, node
 
@@ -23,8 +23,9 @@ from dplc.flat.remembered import remembered_given
 from dplc.flat.walk import every
 from dplc.graph import components
 
-Given = dict[tuple[str, int], f.Const | None]  # None: it varies; absent: no call is known yet
-Site = tuple[str, tuple[f.Atom, ...]]  # a function, and the arguments for its first parameters
+Given = dict[tuple[str, int], f.Const | None]  # None: it varies
+Flow = tuple[tuple[str, int], tuple[str, int] | None]  # from a parameter's length to an argument's; None: not known
+Calls = dict[str, list[tuple[str, list[Flow]]]]  # the functions that each function calls or differentiates
 
 
 @node
@@ -53,19 +54,38 @@ def dims_given(body: f.Block, given: tuple[Known, Mapping[str, Known], Fields]) 
 
 def known_sizes(program: f.Program, fields: Fields | None = None) -> KnownSizes:
     """The known lengths, if arrays in tuples and data have the lengths `fields`."""
-    fields = fields or {}
-    calls = {name: list(sites(fn)) for name, fn in program.fns.items()}
+    fields, fns = fields or {}, program.fns
+    calls = {name: list(sites(fn, fns)) for name, fn in fns.items()}
+    given = assumed(program, calls)
+    results = {name: of_any_length(fn.results) for name, fn in fns.items() if any(map(holds_arrays, fn.results))}
+    users: dict[str, set[str]] = {name: set() for name in fns}
+    for name, fn in fns.items():
+        for callee in callees(fn.body) & results.keys():
+            users[callee].add(name)
     order = [name for group in components(calls, lambda name: [callee for callee, _ in calls[name]]) for name in group]
-    gives = [name for name in order if any(map(holds_arrays, program.fns[name].results))]
-    results = {name: of_any_length(program.fns[name].results) for name in gives}
-    while True:
-        parameters = of_parameters(program, calls, order[::-1], KnownSizes({}, results, fields))
-        now = dict(results)
-        for name in gives:
-            now[name] = still(now[name], of_results(program.fns[name], KnownSizes(parameters, now, fields)))
-        if now == results:
-            return KnownSizes(certain(parameters), certain(now), fields)
-        results = now
+    telling = {name for name in order if name in results or any(flows for _, flows in calls[name])}
+    todo = set(telling)
+    while todo:
+        order.reverse()  # callers first, for parameters; then callees, for results
+        for name in order:
+            if name not in todo:
+                continue
+            todo.discard(name)
+            dims = dims_with(fns[name].body, numbers(given[name]), results, fields)
+            todo |= {callee for callee, flows in calls[name] if joined(given[callee], flows, dims)} & telling
+            if name in results and (now := still(results[name], of_results(fns[name], dims))) != results[name]:
+                results[name] = now
+                todo |= users[name] & telling
+    return KnownSizes(certain({name: numbers(lengths) for name, lengths in given.items()}), certain(results), fields)
+
+
+def assumed(program: f.Program, calls: Calls) -> dict[str, Given]:
+    """What is assumed of parameters first: any length, but none of functions that are called from elsewhere."""
+    called = {callee for found in calls.values() for callee, _ in found}
+    called -= {*program.roots, *used_by_rules(program)}
+    return {name: {(at, k): ANY if name in called else None
+                   for param in fn.params for at, rank in parts(param.name, param.ty) for k in range(rank)}
+            for name, fn in program.fns.items()}  # fmt: skip
 
 
 def of_any_length(results: Sequence[f.Type]) -> Known:
@@ -84,9 +104,8 @@ def arrays(results: Sequence[f.Type]) -> Iterator[tuple[str, int]]:
         yield from parts(path("", i), ty)
 
 
-def of_results(fn: f.Fn, known: KnownSizes) -> Known:
+def of_results(fn: f.Fn, dims: Dims) -> Known:
     found: dict[tuple[str, int], f.Const] = {}
-    dims = known.dims(fn)
     for i, result in enumerate(fn.body.results):
         here = parts(result.name, result.ty) if isinstance(result, f.Var) else ()
         for (at, rank), (there, _) in zip(here, parts(path("", i), result.ty), strict=False):
@@ -96,41 +115,26 @@ def of_results(fn: f.Fn, known: KnownSizes) -> Known:
     return found
 
 
-def of_parameters(
-    program: f.Program, calls: Mapping[str, list[Site]], order: Sequence[str], known: KnownSizes
-) -> dict[str, Known]:
-    given: dict[str, Given] = {name: {} for name in program.fns}
-    for name in {*program.roots, *used_by_rules(program)} & program.fns.keys():
-        paths = [path for p in program.fns[name].params for path in parts(p.name, p.ty)]
-        given[name] = {(at, k): None for at, rank in paths for k in range(rank)}
-    todo = {name for name in order if any(has_arrays(args) for _, args in calls[name])}
-    while todo:
-        again = set[str]()
-        for name in [name for name in order if name in todo]:
-            dims = dims_with(program.fns[name].body, numbers(given[name]), known.results, known.fields)
-            for callee, args in calls[name]:
-                if joined(given[callee], program.fns[callee], args, dims, name == callee):
-                    again.add(callee)
-        todo = {name for name in again if any(has_arrays(args) for _, args in calls[name])}
-    return {name: numbers(lengths) for name, lengths in given.items()}
-
-
-def has_arrays(args: Sequence[f.Atom]) -> bool:
-    return any(holds_arrays(a.ty) for a in args)
-
-
-def sites(fn: f.Fn) -> Iterator[Site]:
-    """The functions that a function calls or differentiates, with the arguments for their first parameters."""
+def sites(fn: f.Fn, fns: Mapping[str, f.Fn]) -> Iterator[tuple[str, list[Flow]]]:
+    """The functions that a function calls or differentiates, with what it gives to their parameters."""
     for bind in every(fn.body):
         match bind.rhs:
-            case f.Call(callee, args):
-                yield callee, args
             case f.Ad("jet", callee, (*captured, _, x)):
-                yield callee, (*captured, x)
-            case f.Ad("jvp" | "vjp", callee, args):
-                yield callee, args
+                yield callee, list(flows(fns[callee], (*captured, x), fn.name == callee))
+            case f.Call(callee, args) | f.Ad("jvp" | "vjp", callee, args):
+                yield callee, list(flows(fns[callee], args, fn.name == callee))
             case _:
                 pass
+
+
+def flows(callee: f.Fn, args: Sequence[f.Atom], itself: bool) -> Iterator[Flow]:
+    """What the lengths of a function's parameters are in a call.  One that a function passes on to itself tells
+    nothing."""
+    for param, arg in zip_longest(callee.params, args[: len(callee.params)]):
+        whence = parts(arg.name, arg.ty) if isinstance(arg, f.Var) else repeat((None, 0))
+        for (at, rank), (there, _) in zip(parts(param.name, param.ty), whence, strict=False):
+            if not itself or at != there:
+                yield from (((at, k), None if there is None else (there, k)) for k in range(rank))
 
 
 def used_by_rules(program: f.Program) -> Iterator[str]:
@@ -148,21 +152,12 @@ def certain(found: Mapping[str, Known]) -> dict[str, Known]:
     return {name: {at: n for at, n in known.items() if n != ANY} for name, known in found.items()}
 
 
-def joined(given: Given, callee: f.Fn, args: tuple[f.Atom, ...], dims: Dims, itself: bool) -> bool:
+def joined(given: Given, flows: Sequence[Flow], dims: Dims) -> bool:
     """Joins the lengths of a call's arguments into those of the parameters; true if these have changed."""
     changed = False
-    for param, arg in zip(callee.params, args, strict=False):
-        if not holds_arrays(param.ty):
-            continue
-        paths = parts(arg.name, arg.ty) if isinstance(arg, f.Var) else ((None, rank) for _, rank in parts("", arg.ty))
-        for (at, rank), (there, _) in zip(parts(param.name, param.ty), paths, strict=True):
-            if itself and at == there:
-                continue
-            for k in range(rank):
-                known = None if there is None else dims.found.get((there, k))
-                seen = given.get((at, k), ANY)
-                if seen is not None and known != ANY:
-                    seen = known if isinstance(known, f.Const) and seen in (known, ANY) else None
-                if given.get((at, k), ()) != seen:
-                    given[at, k], changed = seen, True
+    for to, source in flows:
+        seen = given[to]
+        known = None if source is None else dims.found.get(source)
+        if seen is not None and known not in (seen, ANY):
+            given[to], changed = known if seen == ANY and isinstance(known, f.Const) else None, True
     return changed

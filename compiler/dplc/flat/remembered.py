@@ -10,6 +10,8 @@ from dplc.flat import term as f
 Found = TypeVar("Found")
 Given = TypeVar("Given")
 
+LATEST = 4  # assumptions of a fixpoint
+
 
 def facts_of(block: f.Block) -> dict:
     """What is known of a block, by analysis."""
@@ -33,14 +35,16 @@ def remembered(analysis: Callable[[f.Block], Found]) -> Callable[[f.Block], Foun
 
 
 def remembered_given(analysis: Callable[[f.Block, Given], Found]) -> Callable[[f.Block, Given], Found]:
-    """The analysis of a block under an assumption; the result for the latest assumption is kept with the block."""
+    """The analysis of a block under an assumption; the results for the latest assumptions are kept with the block.  A
+    fixpoint goes through the same ones in each stage that leaves the block as it is."""
 
     def found(block: f.Block, given: Given) -> Found:
-        facts = facts_of(block)
-        before, result = facts.get(analysis, (None, None))
-        if before != given:
-            result = analysis(block, given)
-            facts[analysis] = given, result
+        kept: list[tuple[Given, Found]] = facts_of(block).setdefault(analysis, [])
+        for before, result in kept:
+            if before == given:
+                return result
+        result = analysis(block, given)
+        kept[:] = [(given, result), *kept[: LATEST - 1]]
         return result
 
     return found
