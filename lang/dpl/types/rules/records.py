@@ -155,7 +155,9 @@ def of_no_use(cx: Context, e: tree.Field) -> str:
     while isinstance(inner, tree.Field):
         names.append(inner.name)
         inner = inner.record
-    if not isinstance(inner, tree.Var) or inner.name not in table()["libraries"]["names"] or cx.find(inner.name):
+    if not isinstance(inner, tree.Var) or cx.find(inner.name):
+        return ""
+    if inner.name not in table()["libraries"]["names"]:  # a right program does not wait for the table to be read
         return ""
     return ".".join([inner.name, *reversed(names)])
 
