@@ -39,3 +39,32 @@ def test_rows_are_added_in_vectors(count):
     assert vectors == (4 if count == "6" else 0)  # two rows, each in a vector of four and one of two
     assert len(re.findall(r"fadd double .*, %", made)) >= (12 if count == "6" else 0)  # one sum after the other
     assert "masked.store" not in made
+
+
+STEPS = """
+fn main() -> ()
+  return
+
+export f = f
+
+fn f(c0: f64[], m: f64[,], y: f64[], n: i64) -> (f64[], f64[])
+  (s: f64[], out: f64[]) = par j < {} to keep, add (c: f64[] = c0)
+    (t: f64, c3: f64[]) = for k < n state (t0: f64 = 0.0, c1: f64[] = c)
+      z: f64 = index unchecked=true y k
+      a: f64 = index unchecked=true m k j
+      p: f64 = mul a z
+      t1: f64 = add t0 p
+      c2: f64[] = acc_index rank=1 c1 p 9 k
+      yield t1, c2
+    yield t, c3
+  return s, out
+"""
+
+
+@pytest.mark.parametrize("count", ["4", "8"])
+def test_lanes_are_no_more_than_points(count):
+    """What four lanes add at one place has the order of eight, of which the upper half adds -0.0."""
+    program = parse(Source("steps.flat", STEPS.format(count)))
+    made, _ = executable_text(program, target.to_build("x86_64-linux", "x86-64-v3"))
+    assert f"fadd <{count} x double>" in made
+    assert ("fadd <8 x double>" in made) == (count == "8")

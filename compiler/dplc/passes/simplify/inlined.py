@@ -2,12 +2,14 @@
 
 A function that asks whether a place is inside of a grid is small in loops: the ranges of indices decide most of what it
 asks (`value_ranges.py`), and what is left reads side by side.  So is one that computes places, such as (i + 1) % 3, if
-they are constants where it is called.
+they are constants where it is called.  One that computes a number of elements of arrays, as an interpolation does, is
+part of the loop around it, if it is called at few places: its places are checked before the loop, and its derivative
+shares what the loop has computed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dpl.prims import elementary
 
@@ -47,7 +49,19 @@ def size(rhs: f.Rhs) -> int:
 
 def pays_in_loops(fn: f.Fn, others: Mapping[str, f.Fn], calls: int) -> bool:
     """True for a function with so many calls that is inlined at those in loops, as `others` are."""
-    return is_straight(fn, others) or asks_of_places(fn) or is_reduction(fn) or (calls <= FEW and is_elementwise(fn))
+    if is_straight(fn, others) or asks_of_places(fn) or is_reduction(fn) or (calls <= FEW and is_elementwise(fn)):
+        return True
+    return calls * len(every(fn.body)) <= STRAIGHT and interpolates(fn)
+
+
+def interpolates(fn: f.Fn) -> bool:
+    """True for a function that computes floats of numbers and elements of arrays, and chooses among them."""
+    numbers = all(f.is_float(ty) or isinstance(ty, f.Tup) for ty in fn.results)
+    return numbers and any(map(reads_number, every(fn.body))) and computes_or_chooses(fn.body, reads_number)
+
+
+def reads_number(bind: f.Bind) -> bool:
+    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "index" and isinstance(bind.vars[0].ty, f.Num)
 
 
 def is_elementwise(fn: f.Fn) -> bool:
@@ -97,18 +111,24 @@ def is_straight(fn: f.Fn, others: Mapping[str, f.Fn]) -> bool:
     floats = all(f.is_float(ty) or ty == f.BOOL or isinstance(ty, f.Tup) for ty in made)
     costly = any(isinstance(bind.rhs, f.Op) and bind.rhs.op in elementary.NAMES for bind in binds)
     short = len(binds) <= STRAIGHT and None not in called
-    return short and (floats or costly) and all(map(computes_or_chooses, fn.body.binds))
+    return short and (floats or costly) and computes_or_chooses(fn.body, is_on_numbers)
 
 
-def computes_or_chooses(bind: f.Bind) -> bool:
-    """True for what computes a number from numbers, and for a branch whose arms do hardly more than choose one."""
-    if isinstance(bind.rhs, f.Call):
-        return all(isinstance(part.ty, f.Num) for part in (*bind.vars, *bind.rhs.args))
-    if not isinstance(bind.rhs, f.If):
-        return is_on_numbers(bind)
-    arms = bind.rhs.then, bind.rhs.else_
-    numbers = all(isinstance(var.ty, f.Num) for var in bind.vars)
-    return numbers and all(has_at_most(CHOICE, arm) and all(map(computes_or_chooses, arm.binds)) for arm in arms)
+def computes_or_chooses(block: f.Block, also: Callable[[f.Bind], bool]) -> bool:
+    """True for a block that computes numbers from numbers or does what may be done `also`, and for branches whose arms
+    do hardly more than choose one."""
+    return all(is_on_numbers(bind) or also(bind) or calls_or_chooses(bind.rhs, bind, also) for bind in block.binds)
+
+
+def calls_or_chooses(rhs: f.Rhs, bind: f.Bind, also: Callable[[f.Bind], bool]) -> bool:
+    match rhs:
+        case f.Call(_, args):
+            return all(isinstance(part.ty, f.Num) for part in (*bind.vars, *args))
+        case f.If(_, then, else_):
+            numbers = all(isinstance(var.ty, f.Num) for var in bind.vars)
+            return numbers and all(has_at_most(CHOICE, arm) and computes_or_chooses(arm, also) for arm in (then, else_))
+        case _:
+            return False
 
 
 def is_number(name: str, fns: Mapping[str, f.Fn], known: dict[str, bool]) -> bool:

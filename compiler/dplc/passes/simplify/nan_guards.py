@@ -56,10 +56,11 @@ def branch_on_nan_guards(program: f.Program) -> f.Program:
 
 def sums_in_lanes(par: f.Par) -> bool:
     """True for points that only keep what they compute, with sums, for which they may be lanes: most of what these read
-    lies side by side in the points."""
-    lane = par.space[-1][0]
-    loops = [bind.rhs.body for bind in par.body.binds if isinstance(bind.rhs, f.Par | f.For)]
-    if not loops or any(out.kind != "keep" for out in par.outs):
+    lies side by side in the points.  Points that keep what loops in them make are no lanes."""
+    lane, kept = par.space[-1][0], set(names(par.body.results))
+    loops = [bind for bind in par.body.binds if isinstance(bind.rhs, f.Par | f.For)]
+    rows = any(isinstance(var.ty, f.Arr) and var.name in kept for bind in loops for var in bind.vars)
+    if not loops or rows or any(out.kind != "keep" for out in par.outs):
         return False
     varying, work, apart = {lane.name}, 0, 0
     for bind in every(par.body):

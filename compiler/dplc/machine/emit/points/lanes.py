@@ -52,8 +52,9 @@ def lanes_of(e: BodyEmitter, par: f.Par, counts: Sequence[str]) -> Lanes | None:
 
 
 def narrowed(width: int, how: Varying, count: str) -> int:
-    """The width of the lanes: of few points, the other half of a vector would only be masked."""
-    while not how.functions and not how.accs and count.isdigit() and NARROW <= int(count) <= width // 2:
+    """The width of the lanes: of few points, the other half of a vector would only be masked.  To what all lanes add at
+    one place, that half adds -0.0, so the sum is the same without it."""
+    while not how.functions and count.isdigit() and NARROW <= int(count) <= width // 2:
         width //= 2
     return width
 
