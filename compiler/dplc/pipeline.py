@@ -188,6 +188,8 @@ STAGES = (
           "dplc.pipeline:run_brief_sums", True, changes=("Par",)),
     Stage("columns", FLAT, "what innermost loops read and add to lies side by side: columns in place of rows",
           "dplc.passes.layout.columns:columns", changes=("Par",)),
+    Stage("zero_directions", FLAT, "steps and points in which a direction has no part leave out its derivative",
+          "dplc.passes.vectors.zero_directions:zero_directions", changes=("Par",)),
     Stage("nan_guards", FLAT, "what is done only where a number is NaN becomes a cold branch",
           "dplc.passes.simplify.nan_guards:branch_on_nan_guards", changes=("select",)),
     Stage("recursion_unrolling", FLAT, "small functions that call themselves several times have these calls inline",

@@ -6,8 +6,9 @@
                   a1 = acc_index a0 x k      z = select m 0.0 x
                   yield x, a1 }
 
-If all lanes agree on the condition, it stays a branch, and no mask is needed.  What an arm reads or adds to at a place
-that is no lane's own is there only if some lane does the arm, so that is asked before.  So it is before much work.
+If all lanes agree on the condition, it stays a branch, and no mask is needed; so does one of arithmetic that is much
+work.  What an arm reads or adds to at a place that is no lane's own is there only if some lane does the arm, so that is
+asked before.  So it is before much work.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from collections.abc import Callable, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.walk import every
-from dplc.machine.emit.points.lane_operations import has_functions
+from dplc.machine.emit.points.lane_operations import has_functions, reads
 from dplc.machine.emit.points.lane_reads import Reads
-from dplc.machine.emit.points.varying import BY_LANE
+from dplc.machine.emit.points.varying import BY_LANE, BY_ROW
 from dplc.machine.emit.scalars.vectors import vector_type
 from dplc.machine.llvm.types import SCALARS
 from dplc.machine.llvm.writer import Values
@@ -60,6 +61,33 @@ class Arms(Reads):
                 self.parts[variables[k].name] = [value]
             else:
                 self.e.define((variables[k],), [value])
+
+    def is_much(self, branch: f.If) -> bool:
+        """True for a branch that is worth asking for, or may not read where it is not taken."""
+        return any(map(self.must_ask, (branch.then, branch.else_))) or (reads(branch) and not self.e.unit.has_masks)
+
+    def either(self, variables: tuple[f.Var, ...], branch: f.If) -> None:
+        """Writes a branch that all points take alike."""
+        rows = [(k, var, row) for k, var in enumerate(variables)
+                for row in range(self.rows if self.varies(var, BY_ROW) else 1)]  # fmt: skip
+
+        def write(arm: f.Block) -> Values:
+            self.binds(arm.binds)
+            return [self.varied(arm.results[k], var, row) for k, var, row in rows]
+
+        (cond,) = self.of_row(branch.cond, 0)
+        types = [self.type_of(var) for _, var, _ in rows]
+        self.define(variables, self.w.choose(cond, types, lambda: write(branch.then), lambda: write(branch.else_)))
+
+    def define(self, variables: Sequence[f.Var], made: Values) -> None:
+        """Defines variables by their rows."""
+        for var in variables:
+            rows = self.rows if self.how.of(var) & BY_ROW else 1
+            if self.how.of(var):
+                self.parts[var.name] = made[:rows]
+            else:
+                self.e.define((var,), made[:1])
+            made = made[rows:]
 
     def type_of(self, var: f.Var) -> str:
         name = expect_type(f.Num, var.ty).name

@@ -295,6 +295,9 @@ class Lanes(Arms):
         if not selects(branch):
             self.arms(variables, branch)
             return
+        if not self.how.of(branch.cond) and self.is_much(branch):
+            self.either(variables, branch)
+            return
         wait = self.quick and variables[0].name in self.how.guards
         if not wait:
             for arm, truth in ((branch.then, True), (branch.else_, False)):
@@ -422,16 +425,6 @@ class Lanes(Arms):
     def terms(self, terms: Sequence[Term]) -> Values:
         return [self.in_lanes(one.of, one.row) if one.type[0] == "<" else self.of_row(one.of, one.row)[0]
                 for one in terms]  # fmt: skip
-
-    def define(self, variables: Sequence[f.Var], made: Values) -> None:
-        """Defines variables by their rows."""
-        for var in variables:
-            rows = self.rows if self.how.of(var) & BY_ROW else 1
-            if self.how.of(var):
-                self.parts[var.name] = made[:rows]
-            else:
-                self.e.define((var,), made[:1])
-            made = made[rows:]
 
     def loop(self, variables: tuple[f.Var, ...], loop: f.For) -> None:
         """Writes a loop in order, which hands on what it adds to."""

@@ -26,7 +26,7 @@ from dplc.flat import term as f
 from dplc.flat.elementary import is_function
 from dplc.flat.nans import passes_nan
 from dplc.flat.types import rank_of
-from dplc.flat.walk import every, names, rhs_mentions
+from dplc.flat.walk import every, is_in, names, rhs_mentions
 from dplc.machine.emit.points.lane_loops import with_loops
 from dplc.machine.emit.points.lane_operations import (
     FLOATS,
@@ -291,7 +291,7 @@ class _Finder:
         """True for a branch that can be a selection: both arms are done, and masks protect what they read."""
         if not selects(branch):
             return self.masks and arms_fit(branch) and self.arms(bind, branch)
-        if not self.masks and reads(branch):
+        if not self.masks and reads(branch) and self.of(branch.cond):
             return False
         whole = self.sound.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
         guards = whole is not None and branch.then == f.Block((), (whole,))
@@ -302,9 +302,18 @@ class _Finder:
             self.guards.add(bind.vars[0].name)
             self.guarded.add(bind.vars[0].name)
             self.can_wait = can_wait
-        elif any(name in self.guarded or name in self.asked for name in rhs_mentions(branch)):
-            self.can_wait = False
+        else:
+            self.chosen_of(bind, branch)
         return all(var.ty in (*FLOATS, f.BOOL) for var in bind.vars)
+
+    def chosen_of(self, bind: f.Bind, branch: f.If) -> None:
+        """Notes what a selection gives of a NaN that a guard should have stopped: it is NaN if that is chosen."""
+        self.can_wait &= not is_in(branch.cond, self.asked)
+        for var, *given in zip(bind.vars, branch.then.results, branch.else_.results, strict=True):
+            if any(map(self.is_guarded, given)):
+                self.guarded.add(var.name)
+            if any(is_in(x, self.asked) for x in given):
+                self.asked.add(var.name)
 
     def arms(self, bind: f.Bind, branch: f.If) -> bool:
         """True for a branch whose arms add to arrays or read tuples: each is done by those lanes that are to do it."""
