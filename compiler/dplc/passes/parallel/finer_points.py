@@ -7,9 +7,10 @@
       ...; yield z }                                 ...; yield z }
     c = reshape b n m                              b = reshape d l
 
-So they can be joined with the points that make the array.  The order of the points, row by row, stays the same, so does
-each sum of them.  A view of a view in the dimensions that the array has is the array: `c` is `d`.  Equal products of
-lengths are one number, so that equal spaces are known to be equal.
+So they can be joined with the points that make the array.  Likewise points that make an array of which later points
+read a view in finer dimensions.  The order of the points, row by row, stays the same, so does each sum of them.  A view
+of a view in the dimensions that the array has is the array: `c` is `d`.  Equal products of lengths are one number, so
+that equal spaces are known to be equal.
 
 The processor's loops over merged dimensions are longer, so points become finer for a device only, which finds the
 indices of each point from its number in any case.
@@ -73,7 +74,7 @@ class _Views(Renamed):
                         continue
                     made.append(bind)
                 case f.Par() as par:
-                    made += self.finer(with_rhs(bind, overwriting(par)), kept)
+                    self.finer(made, with_rhs(bind, overwriting(par)), kept)
                 case _:
                     made.append(bind)
         self.numbers = outside
@@ -106,25 +107,38 @@ class _Views(Renamed):
 
     # ---- points
 
-    def finer(self, bind: f.Bind, kept: set[str]) -> list[f.Bind]:
-        """A Par, with the dimensions of an array that a Par of this block has kept, if it reads a view of it at its own
-        points; then the views of its results."""
-        binds, par = [bind], expect_type(f.Par, bind.rhs)
-        if self.device and not par.ordered and all(map(is_plain, par.outs, par.body.results)):
-            own = tuple([index for index, _ in par.space])
-            arrays = dict.fromkeys(self.views[a.name] for a, _ in own_reads(par.body, own) if a.name in self.views)
-            found = (array for array in arrays if array.name in kept and self.groups(par, array))
-            if (array := next(found, None)) is not None:
-                binds = self.over(bind, par, array)
-        whole = expect_type(f.Par, binds[0].rhs)
-        kept |= {var.name for var, out in zip(binds[0].vars, whole.outs, strict=True) if out.kind == "keep"}
-        return binds
+    def finer(self, made: list[f.Bind], bind: f.Bind, kept: set[str]) -> None:
+        """Adds a Par to a block.  It has the dimensions of an array that a Par of this block has kept, if it reads a
+        view of it at its own points; and what it reads at its points is made in its dimensions."""
+        par = expect_type(f.Par, bind.rhs)
+        binds = [bind]
+        if self.device and not par.ordered:
+            seen = {name: self.views[name] for name in self.read(par) if name in self.views}
+            shapes = (self.shape(array) for array in seen.values() if array.name in kept)
+            shape = next((shape for shape in shapes if is_plain(par) and self.groups(par, shape)), None)
+            if shape is not None:
+                binds = self.over(made, bind, par, self.known(shape))
+            else:
+                counts = [count for _, count in par.space]
+                found = {view: self.made_finer(made, array.name, counts) for view, array in seen.items()}
+                self.atoms |= {view: array for view, array in found.items() if array is not None}
+                binds = [with_rhs(bind, overwriting(expect_type(f.Par, self.rhs(par))))]
+        made += binds
+        kept |= kept_by(binds[0])
 
-    def groups(self, par: f.Par, array: f.Var) -> list[list[f.Atom]]:
-        """The dimensions of an array by those of the space that they make together; nothing if they do not, or if
-        these are the same."""
-        left = [n for n in self.shape(array) if isinstance(n, f.Var | f.Const)]
-        if len(left) != rank_of(array.ty) or len(left) <= len(par.space):
+    def read(self, par: f.Par) -> list[str]:
+        """The arrays of which a Par reads numbers at its own points."""
+        reads = own_reads(par.body, tuple([index for index, _ in par.space]))
+        return [array.name for array, _ in reads if rank_of(array.ty) == len(par.space)]
+
+    def known(self, shape: Sequence[Dim | None]) -> list[f.Atom]:
+        return [n for n in shape if isinstance(n, f.Var | f.Const)]
+
+    def groups(self, par: f.Par, shape: Sequence[Dim | None]) -> list[list[f.Atom]]:
+        """Some dimensions by those of the space that they make together; nothing if they do not, or if these are the
+        same."""
+        left = self.known(shape)
+        if len(left) != len(shape) or len(left) <= len(par.space):
             return []
         groups: list[list[f.Atom]] = []
         for _, count in par.space:
@@ -136,11 +150,30 @@ class _Views(Renamed):
         fit = [self.length(group) == self.length([n]) for group, (_, n) in zip(groups, par.space, strict=True)]
         return groups if all(fit) and not left else []
 
-    def over(self, bind: f.Bind, par: f.Par, array: f.Var) -> list[f.Bind]:
-        """A Par over the dimensions of an array, and the views of what it keeps."""
+    def made_finer(self, made: list[f.Bind], name: str, counts: list[f.Atom]) -> f.Var | None:
+        """Makes an array that a Par of the block keeps in finer dimensions; None if that cannot be."""
+        at = next((at for at, bind in enumerate(made) if any(var.name == name for var in bind.vars)), len(made))
+        maker = made[at].rhs if at < len(made) else None
+        if not isinstance(maker, f.Par) or not is_plain(maker) or not self.groups(maker, counts):
+            return None
+        if any(var in counts for bind in made[at:] for var in bind.vars):
+            return None
+        k = [var.name for var in made[at].vars].index(name)
+        before = made[:at]
+        binds = self.over(before, made[at], maker, counts)
+        made[:at] = before
+        at = len(before)
+        made[at : at + 1] = binds
+        return binds[0].vars[k]
+
+    def over(self, made: list[f.Bind], bind: f.Bind, par: f.Par, shape: list[f.Atom]) -> list[f.Bind]:
+        """A Par over finer dimensions, and the views of what it keeps.  What it reads at its points is made so, too."""
+        for name in self.read(par):
+            if name not in self.views:
+                self.made_finer(made, name, shape)
         b, known = Builder(self.supply), dict[str, f.Atom]()
         space: list[tuple[f.Var, f.Atom]] = []
-        for (index, _), counts in zip(par.space, self.groups(par, array), strict=True):
+        for (index, _), counts in zip(par.space, self.groups(par, shape), strict=True):
             parts = [f.Var(b.supply.fresh(index.name), f.I64) for _ in counts]
             place: f.Atom = parts[0]
             for part, count in zip(parts[1:], counts[1:], strict=True):
@@ -153,16 +186,19 @@ class _Views(Renamed):
         body = _Point(known, arrays, par, [index for index, _ in space]).block(par.body)
         outs = [replace(out, target=arrays.get(out.target.name)) if isinstance(out.target, f.Var) else out
                 for out in par.outs]  # fmt: skip
-        made = [f.Var(b.supply.fresh(var.name), of_rank(elem_of(var.ty), len(space))) if out.kind == "keep" else var
-                for var, out in zip(bind.vars, par.outs, strict=True)]  # fmt: skip
+        results = [f.Var(b.supply.fresh(var.name), of_rank(elem_of(var.ty), len(space))) if out.kind == "keep" else var
+                   for var, out in zip(bind.vars, par.outs, strict=True)]  # fmt: skip
         body = drop_unused(replace(body, binds=(*b.binds, *body.binds)))
         whole = overwriting(f.Par(tuple(space), body, tuple(outs), par.span))
-        binds = [f.Bind(tuple(made), whole)]
-        for var, view in zip(made, bind.vars, strict=True):
-            if var is not view:
-                self.views[view.name], self.shapes[var.name] = var, [n for _, n in space]
-                args = (var, *[n for _, n in par.space])
-                binds.append(f.Bind((view,), f.Op("reshape", args, (("unchecked", True),), par.span)))
+        return [f.Bind(tuple(results), whole), *self.seen_as(results, bind.vars, par, [n for _, n in space])]
+
+    def seen_as(self, arrays: list[f.Var], views: Sequence[f.Var], par: f.Par, shape: list[f.Atom]) -> list[f.Bind]:
+        """Views of arrays over the dimensions of a Par."""
+        counts, binds = [n for _, n in par.space], list[f.Bind]()
+        for array, view in zip(arrays, views, strict=True):
+            if array is not view:
+                self.views[view.name], self.shapes[array.name] = array, shape
+                binds.append(f.Bind((view,), f.Op("reshape", (array, *counts), (("unchecked", True),), par.span)))
         return binds
 
 
@@ -181,11 +217,19 @@ def overwriting(par: f.Par) -> f.Par:
     return replace(par, outs=tuple(outs))
 
 
-def is_plain(out: f.Out, result: f.Atom) -> bool:
-    """True for numbers that are kept in the order of the points, and for their sum."""
-    if out.kind == "keep":
-        return isinstance(result.ty, f.Num) and not out.order
-    return out.kind == "fold" and out.rank == 0 and not out.kept
+def kept_by(bind: f.Bind) -> set[str]:
+    outs = expect_type(f.Par, bind.rhs).outs
+    return {var.name for var, out in zip(bind.vars, outs, strict=True) if out.kind == "keep" and not out.order}
+
+
+def is_plain(par: f.Par) -> bool:
+    """True for points that keep numbers, or sums of all of them: both are the same in other dimensions."""
+    return not par.ordered and all(
+        isinstance(result.ty, f.Num) and not out.order
+        if out.kind == "keep"
+        else out.kind == "fold" and out.rank == 0 and not out.kept
+        for out, result in zip(par.outs, par.body.results, strict=True)
+    )
 
 
 class _Point(Renamed):
@@ -194,11 +238,11 @@ class _Point(Renamed):
     def __init__(self, known: dict[str, f.Atom], arrays: dict[str, f.Var], par: f.Par, indices: list[f.Var]) -> None:
         super().__init__(known)
         self.arrays, self.indices = arrays, indices
-        self.own = tuple([index for index, _ in par.space])
+        self.own = (*[index for index, _ in par.space], len(par.space))
 
     def rhs(self, rhs: f.Rhs) -> f.Rhs:
         match rhs:
-            case f.Op("index", (f.Var(name), *at)) if name in self.arrays and tuple(at) == self.own:
+            case f.Op("index", (f.Var(name, ty), *at)) if name in self.arrays and (*at, rank_of(ty)) == self.own:
                 return replace(rhs, args=(self.arrays[name], *self.indices))
             case _:
                 return super().rhs(rhs)
