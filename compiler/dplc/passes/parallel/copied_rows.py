@@ -66,11 +66,10 @@ class _Copied:
     def row(self, rhs: f.Rhs, own: dict[str, f.Rhs | None], dims: list[f.Bind]) -> f.Par | None:
         if isinstance(rhs, f.Par):
             return self.nest(rhs, own, dims)
-        part = self.part(rhs)
-        known = [rhs.attr("unchecked")] if part and isinstance(rhs, f.Op) else []
-        if part is not None:
-            row = part[0]
-            rhs = own.get(row.name) or f.Op("index", (row,), (("unchecked", True),), rhs.span)
+        part, known = None, list[object]()
+        if isinstance(rhs, f.Op) and (part := self.part(rhs)):
+            known.append(rhs.attr("unchecked"))
+            rhs = own.get(part[0].name) or f.Op("index", part[:1], (("unchecked", True),), rhs.span)
         match rhs:
             case f.Op("index", (f.Var(name, f.Arr(f.Num() as elem)) as array, *at)) as op if name not in own:
                 known.append(op.attr("unchecked"))
@@ -87,7 +86,7 @@ class _Copied:
         binds.append(f.Bind((number,), f.Op("index", (array, *at, *places), (("unchecked", sure),), op.span)))
         return f.Par(tuple(space), f.Block(tuple(binds), (number,)), (f.Out("keep"),), op.span)
 
-    def part(self, rhs: f.Rhs) -> tuple[f.Var, f.Atom, f.Const] | None:
+    def part(self, rhs: f.Op) -> tuple[f.Var, f.Atom, f.Const] | None:
         """The row of which something is a part, where the part begins, and its length."""
         match rhs:
             case f.Op("slice", (f.Var() as row, first, end)):
