@@ -125,10 +125,15 @@ def test_unknown_option(dpl) -> None:
 @pytest.mark.parametrize(
     ("variable", "value"),
     [("DPL_DEVICE", "gpuu"), ("DPL_THREADS", "0"), ("DPL_THREADS", "two"), ("DPL_STACK", "big"),
-     ("DPL_INTERPRET", "-1"), ("DPL_OPTIMISE", "no")],
+     ("DPL_DEVICE_LEAST", "1e6"), ("DPL_INTERPRET", "-1"), ("DPL_OPTIMISE", "no")],
 )  # fmt: skip
 def test_settings_that_mean_nothing(dpl, variable: str, value: str) -> None:
     check(dpl("run", "examples/hello.dp", **{variable: value}), 2, variable, value)
+
+
+@pytest.mark.parametrize("stage", ["check", "lower", "place", "llvm", "ptx"])
+def test_a_dump_of_what_is_not_there(dpl, stage: str) -> None:
+    check(dpl("dump", stage, "--fn", "no_such_name", "examples/hello.dp"), 2, f"`{stage}`", "`no_such_name`")
 
 
 def test_the_interpreter_on_a_device(dpl) -> None:

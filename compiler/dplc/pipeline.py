@@ -181,7 +181,7 @@ STAGES = (
     Stage("parallel", FLAT, "loops whose steps have no order become a Par: comprehensions, sums, accumulators",
           "dplc.passes.parallel.parallel:parallel", changes=("Map", "Build", "For", "acc_add")),
     Stage("join", FLAT, "a Par that keeps what another one reads at the same points becomes part of it",
-          "dplc.passes.parallel.join:join", changes=("Par",)),
+          "dplc.pipeline:run_join", True, changes=("Par",)),
     Stage("distribution", FLAT, "elementary functions in the steps of a loop in order are computed before them",
           "dplc.pipeline:run_distribution", True, changes=("For",)),
     Stage("brief_sums", FLAT, "sums that grow with a loop around them are added in order while they are short",
@@ -294,6 +294,12 @@ def run_accumulate(program: Any, context: Context) -> Any:
     from dplc.passes.accumulate.accumulate import accumulate
 
     return accumulate(program, late=not context.device)  # a device adds an outer product at once
+
+
+def run_join(program: Any, context: Context) -> Any:
+    from dplc.passes.parallel.join import join
+
+    return join(program, context.device)
 
 
 def run_distribution(program: Any, context: Context) -> Any:

@@ -1,4 +1,5 @@
-"""The environment variables that `dpl` reads, and what they may be.  Every start imports this module."""
+"""The environment variables that `dpl` reads, and what they may be; `rt/executable.rt` says the same of those that
+executables read.  Every start imports this module."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def count(text: str) -> bool:
-    return text.isdecimal() and int(text) > 0
+    return text.isascii() and text.isdecimal() and int(text) > 0
 
 
 def seconds(text: str) -> bool:
@@ -26,6 +27,7 @@ RULES: dict[str, tuple[Callable[[str], bool], str]] = {
     "DPL_INTERPRET": (seconds, "a number of seconds"),
     "DPL_OPTIMISE": (("meanwhile", "first", "never").__contains__, "meanwhile, first or never"),
     "DPL_DEVICE": (("auto", "cpu", "gpu").__contains__, "auto, cpu or gpu"),
+    "DPL_DEVICE_LEAST": (count, "a number of operations"),
 }
 
 

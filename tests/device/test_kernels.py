@@ -66,6 +66,18 @@ do print [for i < n -> sum [for k < 120 * i -> m[i, k % (n + 23)]]]
     assert any(one.kernel.arena for one in made)
 
 
+def test_short_rows_are_in_the_frame() -> None:
+    """Also those that a sum is made beside, those of outer loops, and those that are copied in the end."""
+    made = compared("""
+let m : float[10, 12] = [for i < 10, j < 12 -> sin (float (i * j))]
+let f (m : float[10, 12]) =
+  let a = [for i < 10 -> softmax [for j < 12 -> if j <= i then m[i, j] else 0.0 - 1e9]] in
+  sum (sum [for i < 10, j < 12 -> a[i, j] * cos (float j)])
+do print (grad f m)
+""")
+    assert len(made) > 1 and not any(one.kernel.arena or one.kernel.fails for one in made)
+
+
 def test_recursion_data_and_closures() -> None:
     made = compared("""
 type tree = Leaf of float | Node of tree * tree

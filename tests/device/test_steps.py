@@ -29,7 +29,8 @@ EACH = {
     "layers": {"launch": 23, "up": 1, "down": 3, "wait": 3},
     "biases": {"launch": 4, "up": 0, "down": 1, "wait": 1},
     "few_biases": {"launch": 12, "up": 0, "down": 0, "wait": 0},
-    "memories": {"launch": 71, "up": 1, "down": 0, "wait": 0},
+    "slices": {"launch": 44, "up": 1, "down": 0, "wait": 0},
+    "memories": {"launch": 44, "up": 1, "down": 0, "wait": 0},
 }
 LEAST = {"biases": "3000"}  # operations that are worth a launch
 

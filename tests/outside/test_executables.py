@@ -165,6 +165,18 @@ def test_endless_recursion(program, odd) -> None:
     assert "recursion is too deep" in told and "DPL_STACK chooses the stack" in told
 
 
+@pytest.mark.parametrize(
+    "setting", ["DPL_DEVICE=tpu", "DPL_DEVICE_LEAST=abc", "DPL_THREADS=0", "DPL_STACK=1e3", "DPL_STACK="]
+)
+def test_settings_that_mean_nothing(dpl, program, odd, setting: str) -> None:
+    """They are refused in the words of the command, and with its code."""
+    name, _, value = setting.partition("=")
+    told = dpl("run", odd / "odd.dp", **{name: value})
+    run = done(["env", setting, program], odd, code=told.returncode)
+    assert run.returncode == (2 if value else 0) and run.stdout == told.stdout
+    assert run.stderr.strip() == told.stderr.strip().rpartition("\n")[2]
+
+
 def test_closed_output(program, odd) -> None:
     run = done(["sh", "-c", f"{program} a | true; echo done"], odd)
     assert run.stdout == "done\n"

@@ -90,6 +90,16 @@ def overwritten(rhs: f.Rhs) -> list[f.Atom]:
     return [out.target for out in outs if out.kind == "keep" and out.target is not None]
 
 
+def own_reads(body: f.Block, own: tuple[f.Var, ...]) -> Iterator[tuple[f.Var, f.Bind]]:
+    """The arrays that a body reads at its own point."""
+    for bind in every(body):
+        match bind.rhs:
+            case f.Op("index", (f.Var() as array, *indices)) if tuple(indices[: len(own)]) == own:
+                yield array, bind
+            case _:
+                pass
+
+
 def accumulators(par: f.Par) -> tuple[f.Var, ...]:
     """What the body of a Par calls the arrays that it adds to."""
     return tuple([out.acc for out in par.outs if out.acc is not None])

@@ -40,7 +40,11 @@ def dump_stage(name: str, file: str, only: str | None, start: str | None, check:
         return stage.show(value)
 
     text = on_large_stack(work)
-    print(text if only is None else paragraphs(text, only))
+    chosen = text if only is None else paragraphs(text, only)
+    if only and not chosen:
+        why = "it may be a part of another by now"
+        raise click.UsageError(f"the dump of `{name}` has no definition whose name contains `{only}` ({why})")
+    print(chosen)
     return 0
 
 

@@ -118,7 +118,8 @@ class DeviceFunction(FunctionEmitter):
         self.stays = False  # whether what is being written makes arrays that stay in its block
 
     def rhs(self, bind: f.Bind) -> Values:
-        outer, self.stays = self.stays, bool(bind.vars) and all(var.name in self.staying for var in bind.vars)
+        made = {var.name for var in bind.vars if not isinstance(var.ty, f.Num)}  # sums beside them need no memory
+        outer, self.stays = self.stays, bool(made) and made <= self.staying
         values = super().rhs(bind)
         self.stays = outer
         return values

@@ -19,6 +19,7 @@ from dplc.machine.emit.module.layout import leaves
 from dplc.machine.emit.module.unit import Unit
 from dplc.machine.llvm.types import memory_type
 from dplc.machine.llvm.writer import Values
+from dplc.passes.device.escape import staying
 from dplc.passes.device.kernels import THREADS, Kernel
 
 ENTRY = ""  # the name of the function that threads start with, in its emitter
@@ -45,6 +46,7 @@ class KernelEmitter(DeviceFunction):
 
     def work(self, where: Places) -> str:
         """Writes what a thread does; the variables in shared memory."""
+        self.staying = staying(f.Block((f.Bind((), self.kernel.par),), ()))  # rows that points keep are copied
         first, step = self.w.let("call i64 @rt.thread()"), self.w.let("call i64 @rt.threads()")
         points = Points(self, self.kernel, where, first, step)
         points.write()

@@ -23,6 +23,7 @@ from dplc.flat.types import nothing
 from dplc.flat.walk import (
     every,
     needed,
+    own_reads,
     rhs_mentions,
     supply_for,
     with_binds,
@@ -39,7 +40,7 @@ from dplc.passes.device.scans import scans
 from dplc.passes.device.sorted_adds import sorted_adds
 from dplc.passes.device.teams import teams
 from dplc.passes.device.unread import unread
-from dplc.passes.parallel.join import Joiner, is_check, own_reads
+from dplc.passes.parallel.join import Joiner, is_check
 
 
 def sweeps(program: f.Program) -> f.Program:

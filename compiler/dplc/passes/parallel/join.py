@@ -13,7 +13,7 @@ the function and its derivative at the same points.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 
 from dpl.node import replace
@@ -31,6 +31,7 @@ from dplc.flat.walk import (
     mentions,
     names,
     operands_of,
+    own_reads,
     rhs_mentions,
     supply_for,
     with_binds,
@@ -44,6 +45,7 @@ from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
 from dplc.passes.parallel.few_terms import few_terms
+from dplc.passes.parallel.finer_points import finer_points
 from dplc.passes.parallel.flat_nests import flat_nest, placed
 from dplc.passes.parallel.late_extensions import late_extensions
 from dplc.passes.parallel.late_views import late_views
@@ -58,27 +60,27 @@ WIDE = 32  # results of a point, at most, where nothing but common work joins Pa
 NEAR = 64  # so many bindings before a Par are searched for another one with common work
 
 
-def join(program: f.Program) -> f.Program:
+def join(program: f.Program, device: bool = False) -> f.Program:
     supply, sizes = supply_for(program), cache(lambda: known_sizes(program))
-    fns = {name: with_sums(joined(fn, supply), sizes, supply) for name, fn in program.fns.items()}
+    fns = {name: with_sums(joined(fn, supply, device), sizes, supply, device) for name, fn in program.fns.items()}
     return replace(program, fns={name: additions_last(few_terms(fn, supply), supply) for name, fn in fns.items()})
 
 
-def with_sums(fn: f.Fn, sizes: Callable[[], KnownSizes], supply: f.Supply) -> f.Fn:
+def with_sums(fn: f.Fn, sizes: Callable[[], KnownSizes], supply: f.Supply, device: bool) -> f.Fn:
     """The function with inversions, whose sums may be joined in turn."""
     if not kinds(fn.body) & POINTS:
         return fn
     fn = with_known_numbers(fn)
     made = inverted(fn, sizes, supply)
-    return fn if made is fn else joined(made, supply)
+    return fn if made is fn else joined(made, supply, device)
 
 
-def joined(fn: f.Fn, supply: f.Supply) -> f.Fn:
+def joined(fn: f.Fn, supply: f.Supply, device: bool) -> f.Fn:
     if not kinds(fn.body) & POINTS:
         return fn
     known = with_known_numbers(fn)
     late = late_views(late_extensions(known, supply), supply)
-    known = known if late is known else with_known_numbers(late)
+    known = finer_points(known if late is known else with_known_numbers(late), supply, device)
     return with_body(fn, Joiner(known).block(known.body))
 
 
@@ -462,16 +464,6 @@ class _Point(Renamed):
                     pass
             made.append(with_rhs(bind, rhs))
         return tuple(made)
-
-
-def own_reads(body: f.Block, own: tuple[f.Var, ...]) -> Iterator[tuple[f.Var, f.Bind]]:
-    """The arrays that a body reads at its own point."""
-    for bind in every(body):
-        match bind.rhs:
-            case f.Op("index", (f.Var() as array, *indices)) if tuple(indices[: len(own)]) == own:
-                yield array, bind
-            case _:
-                pass
 
 
 def is_check(bind: f.Bind) -> bool:

@@ -40,6 +40,7 @@ from dplc.flat.walk import (
     with_body,
     with_rhs,
 )
+from dplc.passes.parallel.added_parts import added_parts
 from dplc.passes.parallel.added_rows import added_directly
 from dplc.passes.parallel.additive import Additive, Trail
 from dplc.passes.parallel.checks import checked_before
@@ -75,7 +76,7 @@ class _Program:
     def function(self, fn: f.Fn) -> f.Fn:
         if not any(loops(fn.body)):
             return fn
-        body = added_directly(_Fn(self, fn).body(), self.supply)
+        body = added_directly(added_parts(_Fn(self, fn).body(), self.supply), self.supply)
         fn = copied_rows(with_body(fn, checked_before(self.supply, body)), self.supply)
         return hoist_lengths_of_rows(fn, self.supply) if any(map(reads_lengths, every(fn.body))) else fn
 
