@@ -18,7 +18,7 @@ from dpl.debug.depths import Depths
 from dpl.debug.expressions import Expressions
 from dpl.debug.flows import cotangent, is_forward, tangent
 from dpl.debug.history import Moment, between
-from dpl.debug.inspect import Frame, Position, Variable, activation, active_levels, chains, entered, running_sweeps
+from dpl.debug.inspect import Around, Frame, Position, Variable, activation, active_levels, entered, running_sweeps
 from dpl.debug.nonfinite import Finite, Origin, always
 from dpl.debug.parts import Part
 from dpl.debug.points import Place
@@ -273,11 +273,16 @@ class Debugger(Listener):
         position = self.position()
         if position.top is None:
             return lambda: True
-        start = self.called_from(position)
-        outside = chains(self.run, start)
-        if move == "next":
-            return lambda: id(self.called_from(self.position())) in outside
-        return lambda: (found := self.called_from(self.position())) is not start and id(found) in outside
+        around = Around(self.run, position.top, self.called_from(position))
+
+        def ends() -> bool:
+            here = self.position()
+            if here.top is None:
+                return True
+            k = self.called_from(here)
+            return around.waits(here.top, k) or (move == "next" and around.is_own(here.top, k))
+
+        return ends
 
     def called_from(self, position: Position) -> tuple:
         """The chain with which the current function was called.  A sweep counts as a function."""

@@ -330,6 +330,39 @@ def test_continuations_that_are_passed_were_deeper(monkeypatch, text: str) -> No
     on_large_stack(work)
 
 
+EXCHANGED = """let tick (x : int) = shift k ->
+  let y = x + 1 in
+  k y
+let rec many n (x : int) =
+  if n = 0 then x
+  else
+    let y = tick x in
+    let z = y * 3 % 7 in
+    1 + many (n - 1) z
+do print (reset (
+  let a = many 12 0 in
+  a + 1))
+"""
+
+
+def test_an_exchanged_chain_is_looked_at(monkeypatch) -> None:
+    """Moments on both sides of a `tick` share the calls of `many`, but between them was the body of `tick`, which is
+    not deeper than what resets."""
+    monkeypatch.setattr(running, "PACE", 1000.0)
+    monkeypatch.setattr(running.Run, "_keep", running.Run.keep)
+    monkeypatch.setattr(running.Run, "_adapt", lambda *_: None)
+
+    def work() -> None:
+        for steps in range(2, 12):
+            d = debugger(EXCHANGED)
+            d.run.slice = steps
+            d.add_breakpoint("main:12")
+            d.go("continue")
+            assert d.go("next", back=True).reason == "step" and d.line_now() == 3, steps
+
+    on_large_stack(work)
+
+
 def test_a_stop_looks_at_one_frame(monkeypatch) -> None:
     asked, environment = [], inspect.environment
     monkeypatch.setattr(inspect, "environment", lambda data: (asked.append(1), environment(data))[1])
