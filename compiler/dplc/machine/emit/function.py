@@ -205,8 +205,8 @@ class FunctionEmitter(BodyEmitter):
         self._jump(name, args, span, self.outs)
 
     def _jump(self, name: str, args: tuple[f.Atom, ...], span: f.Span, outs: Sequence[str]) -> None:
-        """A tail call.  Results that are stored go to `outs`.  A call of another group keeps our frame, so that the path
-        of a failure has this call."""
+        """A tail call.  Results that are stored go to `outs`.  A call of another group keeps our frame, so
+        that the path of a failure has this call."""
         result = self.unit.returned(name)
         arguments = [*(f"ptr {out}" for out in outs), *self._arguments(name, args)]
         how = "tail" if self.unit.group[name] == self.unit.group[self.fn.name] else "notail"
