@@ -164,10 +164,13 @@ class _Once:
     def bounds(self, b: Builder, array: f.Atom, k: int, i: f.Atom) -> list[f.Atom]:
         """What holds where an index is in bounds, as far as it is not known."""
         length = self.dims.of(array, k)
-        limit = length if isinstance(length, f.Const) else b.op("dim", (array,), k=k)
-        known = isinstance(i, f.Const) and isinstance(limit, f.Const) and 0 <= i.value < limit.value
-        lower = [] if natural(i) else [b.op("le", (integer(0), i))]
-        return [] if known else [*lower, b.op("lt", (i, limit))]
+        match i, length:
+            case f.Const(int(place)), f.Const(int(limit)) if 0 <= place < limit:
+                return []
+            case _:
+                most = length if isinstance(length, f.Const) else b.op("dim", (array,), k=k)
+                lower = [] if natural(i) else [b.op("le", (integer(0), i))]
+                return [*lower, b.op("lt", (i, most))]
 
 
 def is_here(rhs: f.Rhs) -> bool:
