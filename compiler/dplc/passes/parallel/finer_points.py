@@ -93,12 +93,16 @@ class _Views(Renamed):
         return True
 
     def shape(self, array: f.Var) -> Sequence[Dim | None]:
-        return self.shapes.get(array.name) or [self.dims.of(array, k) for k in range(rank_of(array.ty))]
+        return self.shapes.get(array.name) or [self.now(self.dims.of(array, k)) for k in range(rank_of(array.ty))]
+
+    def now(self, dim: Dim | None) -> Dim | None:
+        """A dimension of the code as it was, by the variable that stands for it."""
+        return self.atom(dim) if isinstance(dim, f.Var) else dim
 
     def length(self, factors: Sequence[Dim | None]) -> Length:
         """The product of lengths, as numbers wrap: what is equal for equal products."""
         number, others = 1, Counter[object]()
-        for dim in map(self.dims.read, factors):
+        for dim in [self.now(self.dims.read(factor)) for factor in factors]:
             if isinstance(dim, f.Const) and isinstance(dim.value, int):
                 number = number * dim.value % 2**64
             elif isinstance(dim, f.Var) and dim.name in self.products:
