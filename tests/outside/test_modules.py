@@ -43,4 +43,5 @@ def alike(got: str, want: str, most: float) -> None:
     ours, theirs = NUMBER.findall(got), NUMBER.findall(want)
     assert len(ours) == len(theirs) > 0, got
     for one, other in zip(map(float, ours), map(float, theirs), strict=True):
-        assert one == other or abs(one - other) <= most * max(1, abs(one), abs(other)), (one, other)
+        is_near = abs(one - other) <= most * max(1, abs(one), abs(other))
+        assert is_near or repr(one) == repr(other), (one, other)  # NaN, infinity
