@@ -139,7 +139,7 @@ class _Zeros:
                 inside[at] = bind
             else:
                 left.update(rhs_mentions(bind.rhs))
-        sources = {x.name: x for bind in inside.values() for x in linear.sources(bind.rhs)}
+        sources = {x.name: x for x in linear.sources(results)}
         if not sources or len(inside) < max(LEAST, (KNOWN if reads else ASKED) * len(sources)):
             return None
         used = {name for bind in inside.values() for name in rhs_mentions(bind.rhs)} | sources.keys()
@@ -225,6 +225,7 @@ class _Linear:
         self.computed = {name for name, op in self.ops.items() if op.op != "index"}
         self.unseen: dict[str, bool] = {}
         self.perhaps: set[str] = set()  # zero or NaN
+        self.because: dict[str, Sequence[f.Atom]] = {}  # the numbers that tell that one is zero, or zero or NaN
         for bind in block.binds:
             if isinstance(bind.rhs, f.Op) and len(bind.vars) == 1 and f.is_float(bind.vars[0].ty):
                 self.note(bind.vars[0], bind.rhs)
@@ -232,16 +233,27 @@ class _Linear:
     def note(self, var: f.Var, op: f.Op) -> None:
         stopped = self.stops(op)
         if stopped or self.is_zero(op):
-            hidden = stopped or any(self.is_hidden(x) for x in op.args)
+            hidden = bool(stopped) or any(self.is_hidden(x) for x in op.args)
             self.unseen[var.name] = hidden or var.name in self.positive
         elif self.may_be_zero(op):
             self.perhaps.add(var.name)
+        self.because[var.name] = stopped or op.args
 
     def is_source(self, atom: f.Atom) -> bool:
         return is_in(atom, self.found) and f.is_float(atom.ty) and not is_in(atom, self.computed)
 
-    def sources(self, rhs: f.Rhs) -> Iterator[f.Var]:
-        return (x for x in atoms_of(rhs) if isinstance(x, f.Var) and self.is_source(x))
+    def sources(self, numbers: Sequence[f.Atom]) -> Iterator[f.Var]:
+        """The sources that make numbers zero, also through numbers that are no part of a slice."""
+        todo, seen = list(numbers), set[f.Atom]()
+        while todo:
+            x = todo.pop()
+            if not isinstance(x, f.Var) or x in seen:
+                continue
+            seen.add(x)
+            if self.is_source(x):
+                yield x
+            elif x.name in self.unseen or x.name in self.perhaps:
+                todo += self.because[x.name]
 
     def zero(self, atom: f.Atom) -> bool:
         return atom == f.Const(0.0, atom.ty) or is_in(atom, self.unseen) or self.is_source(atom)
@@ -256,7 +268,7 @@ class _Linear:
                 return all(map(self.zero, args))
             case f.Op("mul", (a, b)):
                 zeros = self.zero(a), self.zero(b)
-                return all(zeros) or (any(zeros) and (is_finite(a) or is_finite(b)))
+                return all(zeros) or (zeros[0] and is_finite(b)) or (zeros[1] and is_finite(a))
             case f.Op("select", (_, a, b)):
                 return self.zero(a) and self.zero(b)
             case _:
@@ -272,25 +284,22 @@ class _Linear:
             case _:
                 return False
 
-    def stops(self, op: f.Op) -> bool:
-        """True for a guard against NaN of a number that is zero or NaN, which is zero if another one is."""
+    def stops(self, op: f.Op) -> Sequence[f.Atom]:
+        """Of a guard against NaN of a number that is zero or NaN, which is zero if another one is: both.  None for
+        others."""
         guard = guarded(self.ops, op)
         if guard is None or guard[1].name not in self.perhaps:
-            return False
+            return ()
         asked = self.ops.get(guard[0].name) if isinstance(guard[0], f.Var) else None
         match asked:
-            case f.Op("eq", (x, f.Const(0.0))):
-                return self.zero(x)
+            case f.Op("eq", (x, f.Const(0.0))) if self.zero(x):
+                return x, guard[1]
             case _:
-                return False
+                return ()
 
 
 def names_bound(block: f.Block) -> Iterator[str]:
     return (var.name for bind in every(block) for var in bind.vars)
-
-
-def atoms_of(rhs: f.Rhs) -> tuple[f.Atom, ...]:
-    return rhs.args if isinstance(rhs, f.Op) else ()
 
 
 def is_finite(atom: f.Atom) -> bool:
