@@ -7,7 +7,8 @@
 Without a GPU the kernels are interpreted by the stand-in of `tests/device`, at small sizes, and no times are told.
 With one, times are the least of N repetitions after a first one, and include waiting for the results; the CPU's are
 those of the same program with all processors.  JAX's stand beside them where it finds the GPU (`gpu/beside_jax.py`).
-Each step of a program has a limit, and the table in FOLDER/table.md grows with each program.
+Each step of a program has a limit.  What is being done is told on the terminal; the table is printed row by row, and so
+is FOLDER/table.md written.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -73,6 +76,17 @@ ROWS = (
 )
 
 
+# ---- what is being done
+
+
+START = time.monotonic()
+
+
+def tell(what: str) -> None:
+    """Says what is being done, and since when."""
+    print(f"{time.monotonic() - START:6.0f} s  {what}", file=sys.stderr, flush=True)
+
+
 # ---- building
 
 
@@ -91,6 +105,7 @@ def build(rows: list[Row], folder: Path, sm: int) -> None:
 
 def built(name: str, folder: Path, sm: int) -> tuple[int, int, int, str]:
     """Builds a program: its kernels, the most registers of one, the bytes that they spill, and what went wrong."""
+    tell(f"{name}: compiling and assembling ...")
     source, ptx = str(HERE / "gpu" / f"{name}.dp"), folder / "bin" / f"{name}.ptx"
     try:
         command = [*DPL, "build", "--gpu", "--cpu", PROCESSOR, source, "-o", str(folder / "bin" / name)]
@@ -135,15 +150,21 @@ class Runner:
         if row.agrees:
             return  # it was not built
         on_device = {"DPL_DEVICE": "gpu", **self.device}
+        what = f"{row.name}, {row.mode}"
+        tell(f"{what}: size {row.small}, on the CPU ...")
         ours = self.ran(row, row.small, 1, DPL_DEVICE="cpu")
+        tell(f"{what}: size {row.small}, {'on the GPU' if self.real else 'interpreted'} ...")
         row.agrees = agreement(ours, self.ran(row, row.small, 1, DPL_DEVICE_LEAST=row.least, **on_device))
         if self.real:
+            tell(f"{what}: size {row.large}, on the GPU ...")
             gpu = self.ran(row, row.large, self.rounds + 1, **on_device)
+            tell(f"{what}: size {row.large}, on the CPU ...")
             cpu = self.ran(row, row.large, 2, DPL_DEVICE="cpu")
             row.gpu, row.cpu = least(gpu[0]), least(cpu[0])
             row.notes = next(filter(None, (gpu[1], "" if cpu[0] else f"CPU: {cpu[1]}")), "")
             if gpu[0] and cpu[0]:
                 row.agrees += f"; {agreement(cpu, gpu)}"
+            tell(f"{what}: size {row.large}, by JAX ...")
             row.jax, told = self.beside(row)
             row.notes = "; ".join(filter(None, (row.notes, told)))
 
@@ -193,17 +214,17 @@ def agreement(ours: tuple[list[list[float]], str], others: tuple[list[list[float
     return f"to {error:.0e}" if error < NEAR else f"NO: {error:.0e}"
 
 
-def table(rows: list[Row]) -> str:
-    """The rows, as Markdown."""
-    names = ("program", "size", "as the CPU", "CPU, ms", "GPU, ms", "JAX, ms", "floor, ms", "kernels", "registers",
-             "spilled", "")  # fmt: skip
-    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
-    for r in rows:
-        times = [f"{t:.3g}" if t else "" for t in (r.cpu, r.gpu, r.jax)]
-        cells = [f"{r.name}, {r.mode}", str(r.large if r.gpu else r.small), r.agrees or "not reached", *times, r.floor]
-        cells += [str(r.kernels), str(r.registers or ""), str(r.spills) if r.registers else "", r.notes]
-        lines.append(f"| {' | '.join(cell.replace('|', '/').replace(chr(10), ' ') for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+NAMES = ("program", "size", "as the CPU", "CPU, ms", "GPU, ms", "JAX, ms", "floor, ms", "kernels", "registers",
+         "spilled", "")  # fmt: skip
+HEAD = f"| {' | '.join(NAMES)} |\n{'|---' * len(NAMES)}|"
+
+
+def line(r: Row) -> str:
+    """A row of the table, as Markdown."""
+    times = [f"{t:.3g}" if t else "" for t in (r.cpu, r.gpu, r.jax)]
+    cells = [f"{r.name}, {r.mode}", str(r.large if r.gpu else r.small), r.agrees or "not reached", *times, r.floor]
+    cells += [str(r.kernels), str(r.registers or ""), str(r.spills) if r.registers else "", r.notes]
+    return f"| {' | '.join(cell.replace('|', '/').replace(chr(10), ' ') for cell in cells)} |"
 
 
 # ---- the GPU, or what stands in for it
@@ -236,23 +257,36 @@ def device() -> Iterator[tuple[dict[str, str], bool]]:
             server.close()
 
 
-def run(folder: Path, names: list[str], rounds: int, limit: float) -> list[Row]:
-    """Runs the built programs; the table grows with each."""
-    rows = [Row(**row) for row in json.loads((folder / "rows.json").read_text(encoding="utf-8"))]
-    rows = [row for row in rows if not names or row.name in names]
+def chosen(rows: list[Row], names: list[str]) -> list[Row]:
+    """The rows of these programs; all if there are no names."""
+    if missing := sorted(set(names) - {row.name for row in rows}):
+        there = ", ".join(dict.fromkeys(row.name for row in rows))
+        sys.exit(f"there is no program {', '.join(missing)}; there are {there}")
+    return [row for row in rows if not names or row.name in names]
+
+
+def run(folder: Path, rows: list[Row], rounds: int, limit: float, sm: int = 0) -> list[Row]:
+    """Runs programs, each after it was built if `sm` tells for which GPU.  The table grows with each."""
     (folder / "kernels.txt").write_text("", encoding="utf-8")
+    (folder / "table.md").write_text(HEAD + "\n", encoding="utf-8")
+    print(HEAD, flush=True)
     with device() as (variables, real):
         runner = Runner(folder, variables, real, rounds, limit)
-        for row in rows:
-            print(f"{row.name}, {row.mode} ...", file=sys.stderr, flush=True)
-            try:
-                runner.fill(row)
-            except Exception as error:  # a program that prints something else: the others are still to come
-                row.agrees = f"NO: {type(error).__name__}: {error}"
-            (folder / "table.md").write_text(table(rows), encoding="utf-8")
-            if real:
-                with (folder / "kernels.txt").open("a", encoding="utf-8") as file:
-                    file.write(runner.kernels(row))
+        for _, some in groupby(rows, lambda row: row.name):
+            group = list(some)
+            if sm:
+                build(group, folder, sm)
+            for row in group:
+                try:
+                    runner.fill(row)
+                except Exception as error:  # a program that prints something else: the others are still to come
+                    row.agrees = f"NO: {type(error).__name__}: {error}"
+                print(line(row), flush=True)
+                with (folder / "table.md").open("a", encoding="utf-8") as file:
+                    file.write(line(row) + "\n")
+                if real:
+                    with (folder / "kernels.txt").open("a", encoding="utf-8") as file:
+                        file.write(runner.kernels(row))
     return rows
 
 
@@ -267,12 +301,14 @@ def main() -> int:
     options = asked.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.built or options.build or Path(temporary)).resolve()
-        if not options.built:
-            build([row for row in ROWS if not options.names or row.name in options.names], folder, options.sm)
+        there = list(ROWS)
+        if options.built:
+            there = [Row(**row) for row in json.loads((folder / "rows.json").read_text(encoding="utf-8"))]
+        rows = chosen(there, options.names)
         if options.build:
+            build(rows, folder, options.sm)
             return 0
-        rows = run(folder, options.names, options.rounds, options.limit)
-    print(table(rows), end="")
+        run(folder, rows, options.rounds, options.limit, 0 if options.built else options.sm)
     return int(any("NO" in row.agrees for row in rows))
 
 

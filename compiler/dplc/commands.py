@@ -194,6 +194,8 @@ def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
 @cli.command()
 @click.option("--cost", "cost", is_flag=True,
               help="Count operations and bytes at growing sizes; exit 1 if a gradient grows faster.")  # fmt: skip
+@click.option("--max-ratio", type=click.FloatRange(0, min_open=True), metavar="RATIO",
+              help="With --cost: exit 1 if a gradient costs more than so many functions.")  # fmt: skip
 @click.option(
     "--size", type=click.IntRange(1), help="Size of the arguments.  [default: up to 1000; of matrices 64]"
 )
@@ -205,15 +207,18 @@ def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
 @click.argument("target", metavar="FILE|MODULE|stdlib", type=click.Path())
 @click.argument("names", nargs=-1)
 def bench(
-    cost: bool, size: int | None, limit: float, as_json: bool, plot: Path | None, target: str, names: tuple[str, ...]
-) -> int:
+    cost: bool, max_ratio: float | None, size: int | None, limit: float, as_json: bool, plot: Path | None, target: str,
+    names: tuple[str, ...],
+) -> int:  # fmt: skip
     """Time the functions of a file or of the library, and their gradients; NAMES selects some."""
     if cost:
         if size is not None:
             raise click.UsageError("--cost measures at several sizes; leave out --size")
         from dplc.tools.bench.cost import tell_costs
 
-        return tell_costs(target, names, limit, as_json, drawing_to(plot) if plot else None)
+        return tell_costs(target, names, limit, as_json, drawing_to(plot) if plot else None, max_ratio)
+    if max_ratio is not None:
+        raise click.UsageError("--max-ratio is compared with what --cost counts; add --cost")
     if plot:
         raise click.UsageError("--plot draws what --cost counts; add --cost")
     from dplc.tools.bench.bench import tell_times

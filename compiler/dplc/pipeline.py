@@ -186,6 +186,8 @@ STAGES = (
           "dplc.pipeline:run_distribution", True, changes=("For",)),
     Stage("brief_sums", FLAT, "sums that grow with a loop around them are added in order while they are short",
           "dplc.pipeline:run_brief_sums", True, changes=("Par",)),
+    Stage("linear_once", FLAT, "loops over directions compute once what follows from none",
+          "dplc.passes.vectors.linear_once:linear_once", changes=("Par",)),
     Stage("columns", FLAT, "what innermost loops read and add to lies side by side: columns in place of rows",
           "dplc.passes.layout.columns:columns", changes=("Par",)),
     Stage("zero_directions", FLAT, "steps and points in which a direction has no part leave out its derivative",

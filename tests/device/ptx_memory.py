@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from ptx_scalars import SIZES, TYPES, UNSIGNED, Bits, Fault, bits_of, numbers
+from ptx_traffic import Traffic
 
 SHARED, LOCAL, PARAM = 1 << 60, 1 << 61, 1 << 62  # the windows; what is below is global
 TOP = 1 << 24  # where the stack of a thread begins in its window; it grows downwards
@@ -77,6 +78,7 @@ class Memory:
     ordered: NDArray[np.int32] = field(init=False)  # the last barrier of a thread
     fenced: NDArray[np.int32] = field(init=False)
     touched: dict[int, Touched] = field(default_factory=dict)
+    traffic: Traffic | None = None
 
     def __post_init__(self) -> None:
         self.local = np.zeros((self.count, 0), np.uint8)
@@ -124,7 +126,7 @@ class Memory:
         for kind in kinds:
             part = slice(None) if len(kinds) == 1 else np.nonzero(window == np.uint64(kind))[0]
             if kind == 0:
-                yield from self.in_global(address, part, size)
+                yield from self.in_global(address, part, size, threads)
                 continue
             rows, data = (self.block_of[threads], self.shared) if kind == 1 else (threads, self.local)
             places = (address[part] & np.uint64(WINDOW)).astype(np.int64)
@@ -135,7 +137,7 @@ class Memory:
             width = data.shape[1] // size
             yield part, data.reshape(-1), rows[part] * width + places // size, SHARED if kind == 1 else 0
 
-    def in_global(self, address: Bits, part, size: int):
+    def in_global(self, address: Bits, part, size: int, threads: Threads):
         wanted, bases = address[part], self.blocks.bases
         first, last = (self.blocks.before(int(end)) for end in (wanted.min(), wanted.max()))
         several = first != last
@@ -148,6 +150,8 @@ class Memory:
             base = bases[one]
             data = self.blocks.data[base]
             places = (address[here] - np.uint64(base)).view(np.int64)
+            if self.traffic is not None:
+                self.traffic.note(address[here], size, threads[here])
             if int(places.max()) + size > len(data):
                 raise Fault(f"global access out of bounds: byte {int(places.max())} of {len(data)} at {base:#x}")
             yield here, data[: len(data) // size * size], places // size, base

@@ -19,6 +19,7 @@ from ptx_matrices import multiplied
 from ptx_memory import LOCAL, SHARED, TOP, Blocks, Memory, Threads, spread
 from ptx_scalars import SIZES, Bits, Fault, compute, mask_of, numbers
 from ptx_text import Function, Instruction, names_in, number, parse, place_in
+from ptx_traffic import Traffic
 from ptx_warps import WARP, matched, shuffled, voted
 
 ATOMICS = ("add", "cas", "exch", "min", "max", "or", "and")
@@ -58,14 +59,16 @@ class Machine:
                 memory[self.globals[v.name] - base + place :][:8].view(np.uint64)[0] = self.globals[other]
 
     def launch(
-        self, name: str, grid: int, block: int, arguments: list[int], races: bool = True, stack: int = STACK
-    ) -> None:
+        self, name: str, grid: int, block: int, arguments: list[int], races: bool = True, stack: int = STACK,
+        traffic: Traffic | None = None,
+    ) -> None:  # fmt: skip
         """Runs an entry.  Arguments are bits."""
         function = self.module.functions[name]
         if block > (function.most_threads or 1024):
             raise Fault(f"{block} threads in a block, where {function.most_threads} are the most")
         with np.errstate(all="ignore"):
             launch = Launch(self, function, grid, block, races, stack if name in self.recursive else TOP)
+            launch.memory.traffic = traffic
             given = {(p, 0): np.array([a], np.uint64) for p, a in zip(function.params, arguments, strict=True)}
             launch.run(function, given, np.arange(grid * block), 0, 0)
 

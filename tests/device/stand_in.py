@@ -2,6 +2,9 @@
 
     python stand_in.py SOCKET        answers programs that use the stand-in, each in a process of its own
 
+DPL_STAND_IN_TRAFFIC names a file that gets a line for each launch: the kernel, its threads, and the bytes that they ask
+for, that are moved for them, and that lie in distinct sectors (`ptx_traffic.py`).
+
 `library(folder)` compiles the stand-in; `Server(folder)` starts this script.
 """
 
@@ -20,6 +23,7 @@ import numpy as np
 from ptx_memory import Blocks
 from ptx_run import Machine
 from ptx_scalars import Fault
+from ptx_traffic import Traffic
 
 HERE = Path(__file__).parent
 FIRST = 0x700000000000
@@ -88,8 +92,12 @@ class Session:
         function = machine.module.functions[name]
         cells = struct.unpack(f"{len(function.params)}Q", data[NAME:])
         try:
-            races = os.environ.get("DPL_STAND_IN_RACES") != "0"
-            machine.launch(name, grid, block, list(cells), races, self.stack_bytes)
+            races, place = os.environ.get("DPL_STAND_IN_RACES") != "0", os.environ.get("DPL_STAND_IN_TRAFFIC")
+            traffic = Traffic() if place else None
+            machine.launch(name, grid, block, list(cells), races, self.stack_bytes, traffic)
+            if place and traffic:
+                with open(place, "a", encoding="utf-8") as file:
+                    file.write(f"{name} {grid * block} {traffic.asked} {traffic.moved} {traffic.distinct}\n")
         except Fault as fault:
             print(f"stand-in: {name}: {fault}", file=sys.stderr, flush=True)
             return 1, b""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import select
 import shutil
@@ -11,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 
@@ -125,16 +123,25 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return made
 
 
-def test_a_row_of_the_table_says_what_is_wrong(gpu: ModuleType, tmp_path: Path) -> None:
+def test_programs_of_the_table_are_chosen_by_name(gpu: ModuleType) -> None:
+    assert {row.mode for row in gpu.chosen(list(gpu.ROWS), ["kmeans"])} == {"function", "gradient"}
+    with pytest.raises(SystemExit, match="no program k_means; there are stream, launches, product"):
+        gpu.chosen(list(gpu.ROWS), ["kmeans", "k_means"])
+
+
+def test_a_row_of_the_table_says_what_is_wrong(
+    gpu: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A program that prints no numbers, and one that is missing, as JAX is; the other rows are there."""
-    (tmp_path / "rows.json").write_text(json.dumps([asdict(gpu.ROWS[0]), asdict(gpu.ROWS[-1])]), encoding="utf-8")
     (tmp_path / "bin").mkdir()
     odd = tmp_path / "bin" / gpu.ROWS[0].name
     odd.write_text("#!/bin/sh\necho no numbers\n", encoding="utf-8")
     odd.chmod(0o755)
-    first, last = gpu.run(tmp_path, [], 1, 20.0)
+    first, last = gpu.run(tmp_path, [gpu.ROWS[0], gpu.ROWS[-1]], 1, 20.0)
     assert first.agrees.startswith("NO: ValueError") and "No such file" in last.agrees and "JAX: " in last.notes
-    assert (tmp_path / "table.md").read_text(encoding="utf-8").count("NO: ") == 2
+    assert (table := (tmp_path / "table.md").read_text(encoding="utf-8")).count("NO: ") == 2
+    out, err = capsys.readouterr()
+    assert out == table and f"{first.name}, {first.mode}: size {first.small}, on the CPU" in err
 
 
 def test_what_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:

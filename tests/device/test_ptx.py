@@ -11,6 +11,7 @@ import pytest
 from ptx_memory import Blocks
 from ptx_run import Machine
 from ptx_scalars import Fault, exact_fma, nearest
+from ptx_traffic import Traffic
 
 A, B = 1 << 33, 1 << 34
 
@@ -29,7 +30,10 @@ START = """
 """  # %rd3 the thread, %rd5 and %rd6 its places in two arrays of 8 bytes
 
 
-def run(body: str, a: np.ndarray, b: np.ndarray, grid: int = 1, block: int = 32, before: str = "") -> None:
+def run(
+    body: str, a: np.ndarray, b: np.ndarray, grid: int = 1, block: int = 32, before: str = "",
+    traffic: Traffic | None = None,
+) -> None:  # fmt: skip
     """Runs a kernel on two arrays."""
     entry = ".visible .entry k(\n\t.param .u64 .ptr .global .align 1 k_param_0,\n\t.param .u64 k_param_1\n)\n"
     blocks = Blocks()
@@ -37,7 +41,7 @@ def run(body: str, a: np.ndarray, b: np.ndarray, grid: int = 1, block: int = 32,
     machine.place_globals(1 << 32, np.zeros(machine.size_of_globals() + 8, np.uint8))
     blocks.add(A, a.view(np.uint8))
     blocks.add(B, b.view(np.uint8))
-    machine.launch("k", grid, block, [A, B])
+    machine.launch("k", grid, block, [A, B], traffic=traffic)
 
 
 def per_thread(body: str, b: np.ndarray) -> np.ndarray:
@@ -53,6 +57,14 @@ def test_threads_compute_their_own_elements() -> None:
     run("ld.global.nc.b64 %rd7, [%rd6]; mul.rn.f64 %rd8, %rd7, %rd7; add.rn.f64 %rd9, %rd8, 0dBFF0000000000000;"
         "st.global.b64 [%rd5], %rd9;", a, b, grid=2)  # fmt: skip
     assert (a == b * b - 1.0).all()
+
+
+def test_neighbours_move_what_they_ask_for() -> None:
+    a, b, near, far = np.zeros(256), np.zeros(256), Traffic(), Traffic()
+    run("ld.global.b64 %rd7, [%rd6]; ld.global.b64 %rd7, [%rd6]; st.global.b64 [%rd5], %rd7;", a, b, 2, 32, "", near)
+    assert (near.asked, near.moved, near.distinct) == (3 * 512, 3 * 512, 2 * 512)
+    run("mul.lo.s64 %rd8, %rd3, 64; add.s64 %rd9, %rd2, %rd8; ld.global.b64 %rd7, [%rd9];", a, b, traffic=far)
+    assert (far.asked, far.moved, far.distinct) == (256, 1024, 1024)
 
 
 def test_fma_rounds_once() -> None:

@@ -76,6 +76,16 @@ def single(h: Hole) -> str:
     return f"{h.one('sum', 'mean', 'maximum')} {h(array(F32, h.writer.below(3) + 1))}"
 
 
+@rule(2, lambda h: h.ty == FLOAT and h.writer.features.singles)
+def slope_of_single_tree(h: Hole) -> str:
+    """Functions of trees convert single numbers, and what flows back."""
+    t, x = h.fresh("t"), h.named("x", FLOAT)
+    mapped = h.one(f"Tree.map (fun {x[0]} -> {h.apart(FLOAT, x)}) {t}", f"Tree.axpy {h(FLOAT)} {t} {t}", t)
+    total = h.one(f"Tree.dot ({mapped}) {t}", f"Tree.norm ({mapped})", f"sum (Tree.flatten ({mapped}))")
+    slope = f"grad (fun ({t} : f32 * f32) -> {total}) ({h(F32)}, {h(F32)})"
+    return f"let ({t}, {x[0]}) = {slope} in float {t} + 2.0 * float {x[0]}"
+
+
 @rule(3, lambda h: h.ty == FLOAT and h.writer.features.singles)
 def of_both_precisions(h: Hole) -> str:
     """Loops that read numbers of both precisions, and add in either."""

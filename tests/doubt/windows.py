@@ -253,3 +253,29 @@ def dilated(h: Hole) -> str:
     w = h(array(FLOAT, m))
     inner = f"{of} {first} {w} {h(array(FLOAT, n))}"
     return f"{head} sum ({of} {second} {w} ({inner})) + ({of} {third} {w} ({inner}))[0]"
+
+
+@rule(2, lambda h: h.ty == FLOAT)
+def parts_of_rows(h: Hole) -> str:
+    """Parts of the rows of a matrix, as the gates of a recurrent cell are: slices, or read one by one; and what is done
+    to their elements in two dimensions, and in one."""
+    n, m, count = length(h, 1), length(h, 1), h.writer.below(3) + 2
+    of, z, x, r, a, b, k = (h.fresh(stem) for stem in "gzxrabk")
+    i, j = h.named("i", INT), h.named("j", INT)
+
+    def part() -> str:
+        at = h.writer.below(count) * m
+        read = f"{z}[{i[0]}, {at} + {j[0]}]"
+        return h.one(f"[for {r} in {z} -> {r}[{at} : {at + m}]]", f"[for {i[0]} < {n}, {j[0]} < {m} -> {read}]",
+                     f"[for {i[0]} < {n} -> [for {j[0]} < {m} -> {read} * {h.apart(FLOAT, i, j)}]]")  # fmt: skip
+
+    ty = f"float[{n}, {m}]"
+    p, q = h.fresh("p"), h.fresh("q")
+    gates = f"let {p} : {ty} = {part()} in let {q} : {ty} = {part()} in"
+    both = h.one(f"tanh {p} * {x} + sin {q}", f"{p} * {q}", f"{x} - {p} * tanh {q}")
+    flat = h.one(f"flatten {a} * flatten {q}", f"tanh (flatten {a}) + flatten {x}", f"flatten ({a} * {p})")
+    turned = f"sum [for {k} < {n * m} -> {b}[{k}] * {b}[{n * m - 1} - {k}]]"
+    total = h.one(f"sum {b}", f"sum {b} + sum (sum {a})", turned, f"sum (sum ((reshape {b} : {ty}) * {a}))")
+    head = f"let {of} ({z} : float[{n}, {count * m}]) ({x} : {ty}) ="
+    data = f"{h(array(array(FLOAT, count * m), n))} {h(array(array(FLOAT, m), n))}"
+    return f"{head} {gates} let {a} = {both} in let {b} = {flat} in {total} in {of} {data}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence, Set
 
@@ -13,10 +14,11 @@ from dpl.debug.run import Ended, Run
 from dpl.debug.values import type_text
 from dpl.debug.why import chain
 from dpl.diagnostics import Call, Diagnostic, DplError, Label
+from dpl.eval.derivatives.derive import is_float
 from dpl.eval.machine.outside import Writable
-from dpl.eval.values.value import Value
+from dpl.eval.values.value import Value, number
 from dpl.node import replace
-from dpl.source import Source
+from dpl.source import Source, Span
 
 from dplc.passes.entry.finite import FOUND, results
 from dplc.tools.report import warn
@@ -28,6 +30,8 @@ HELPS = {
     "pow": "guard the base, not the power:  (max x 1e-12) ** p",
     "exp": "subtract the largest exponent first, as `logsumexp` and `log_softmax` do",
 }
+HUGE = 1e100  # of a number that has grown without bound
+GROWN = "the numbers grow without bound before this: a smaller rate, or a limit, as Optim.clipped has"
 WRITTEN = {"div": "/", "pow": "**"}
 INSIDE = "`{}` is inside of what stands here, or of its derivative: guard what that is given"
 ALSO = "dpl debug --at nonfinite FILE  goes there, and back through what led to it"
@@ -137,6 +141,15 @@ def diagnostic(run: Run, origin: Origin) -> Diagnostic:
     for text, at in chain(run, origin):
         if at and at != span and all(at != label.span for label in labels):
             labels.append(Label(at, text))
+    ways, path = helps(origin, span), tuple(calls[::-1])
+    return Diagnostic("R0601", origin.title, span, origin.equation, tuple(labels[:3]), ways, path)
+
+
+def helps(origin: Origin, span: Span | None) -> tuple[str, ...]:
+    """A guard for the operation, unless its operands have grown without bound: a guard would be no help there."""
+    if any(HUGE < abs(number(x)) < math.inf for x in origin.operands if is_float(x)):
+        return GROWN, ALSO
+    if origin.name not in HELPS:
+        return (ALSO,)
     is_inside = span is not None and WRITTEN.get(origin.name, "") not in span.text
-    helps = (INSIDE.format(origin.name) if is_inside else HELPS[origin.name], ALSO) if origin.name in HELPS else (ALSO,)
-    return Diagnostic("R0601", origin.title, span, origin.equation, tuple(labels[:3]), helps, tuple(calls[::-1]))
+    return INSIDE.format(origin.name) if is_inside else HELPS[origin.name], ALSO

@@ -112,9 +112,11 @@ def _chained(source: Source, first: Token, second: Token, between: tree.Expr) ->
     if joined := re.search(r"\s(or|and)\s", between.span.text):
         at = Span(source, between.span.start + joined.start(1), between.span.start + joined.end(1))
         return Diagnostic("E0106", f"there is no operator `{joined[1]}`", at, helps=("or is written  a || b",))
+    of_truths = second.value in ("=", "!=") and first.value not in ("=", "!=")  # `a > 0 = b`
+    apart = f"put the first in parentheses:  (a {first.value} b) {second.value} c"
     return Diagnostic(
         "E0106",
         f"comparisons do not chain: `{second.value}` after `{first.value}`",
         Span(source, second.start, second.end),
-        helps=("compare twice:  a < b && b < c",),
+        helps=(apart if of_truths else "compare twice:  a < b && b < c",),
     )

@@ -105,6 +105,15 @@ def test_growth_is_a_failure(monkeypatch, capsys, gradients, code: int) -> None:
     assert ("grows" in capsys.readouterr().out) == bool(code)
 
 
+@pytest.mark.parametrize(("most", "code"), [(3.0, 0), (2.9, 1), (None, 0)])
+def test_a_ratio_above_the_most_is_a_failure(monkeypatch, capsys, most: float | None, code: int) -> None:
+    rows = tuple(Cost(n, 0, 100 * n, 0, 300 * n, 8 * n, 0) for n in (1, 2, 4))
+    monkeypatch.setattr(command, "costs", lambda target, names, limit: [Report("f", rows)])
+    assert command.tell_costs("it.dp", (), 1.0, False, most=most) == code
+    told = "the gradient of f costs 3.00 functions, not 2.9 at most\n"
+    assert capsys.readouterr().err == (told if code else "")
+
+
 def test_the_command_prints_a_table(dpl, program: Path) -> None:
     run = dpl("bench", "--cost", program, "by_loop", "name")
     assert run.returncode == 0, run.stderr

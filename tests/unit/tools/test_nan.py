@@ -61,6 +61,8 @@ def test_numbers_in_data(dpl, engine: str, name: str, tmp_path: Path) -> None:
     ("1.0 / (x - x)", "guard the divisor"),
     ("Stats.correlation [x, x] [1.0, 2.0]", "`div` is inside of what stands here"),
     ("grad (fun x -> (x - 1.0) ** 0.5) x", "guard the base"),
+    ("(x * 1e150) ** 4.0", "the numbers grow without bound"),
+    ("(loop w = 3.0 * x for i < 50 do w - 0.9 * grad (fun w -> w ** 4.0) w)", "the numbers grow without bound"),
     ("exp (x * 1000.0)", "subtract the largest exponent first, as `logsumexp` and"),
 ])  # fmt: skip
 def test_ways_out(dpl, e: str, way: str, tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ least and greatest values of the loops' indices, by the lengths that the code te
 (`flat/known_sizes.py`).  So are `i + u` in a window, i < n - m + 1 and u < m, and the index n - 1 - j of a loop in
 reverse.  What is cut off, max 0 (min (n - 1) (i + u)), is in bounds where there is a step of a loop over n.  A place
 on a ring, (i + 1) mod n, is in bounds, too, and needs no division (attr `ring`); where the operand has whole turns
-more, as in (i + 1 + n) mod n, these go.
+more, as in (i + 1 + n) mod n, these go.  What is in bounds since another read was checked may be so anywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
+from math import prod
 
 from dpl.node import replace
 
@@ -23,9 +24,11 @@ from dplc.flat.affine import ONE, Affine, combined
 from dplc.flat.conditions import Conditions
 from dplc.flat.dims import Dims
 from dplc.flat.known_sizes import known_sizes
-from dplc.flat.ops.row import Fails
+from dplc.flat.ops.row import Dim, Fails
 from dplc.flat.ops.table import OPS
+from dplc.flat.types import rank_of
 from dplc.flat.walk import supply_for, with_binds, with_body, with_inner, with_rhs
+from dplc.passes.simplify.purity import natural
 
 
 def bounds(program: f.Program) -> f.Program:
@@ -67,8 +70,10 @@ class _Bounds:
         self.conditions.define(bind)
         match bind.rhs:
             case f.Op() as op:
-                if OPS[op.op].fails is Fails.BOUNDS and not op.attr("unchecked") and self.inside(op):
+                if OPS[op.op].fails is Fails.BOUNDS and op.attr("unchecked") is not True and self.inside(op):
                     return f.Bind(bind.vars, replace(op, attrs=(("unchecked", True),)))
+                if op.op == "reshape" and not op.attr("unchecked") and self.fits(op):
+                    return f.Bind(bind.vars, replace(op, attrs=(*op.attrs, ("unchecked", True))))
                 if op.op == "mod" and self.affine.on_ring(op):
                     bind = f.Bind(bind.vars, replace(op, attrs=(("ring", True),)))
                 self.affine.define(bind)
@@ -91,9 +96,24 @@ class _Bounds:
         del facts[before:]
         return made
 
+    def fits(self, op: f.Op) -> bool:
+        """True for a reshape to as many elements as there are."""
+        array, *lengths = op.args
+        sizes = [self.affine.dims.of(array, k) for k in range(rank_of(array.ty))]
+        return all(map(natural, lengths)) and all(map(is_natural, sizes)) and product(sizes) == product(lengths)
+
     def inside(self, op: f.Op) -> bool:
         array, *at = op.args
         if op.op == "update":
             at = at[1:]
         doubtful = at[: len(at) - op.attr("sure", 0)]
         return op.op in ("index", "update") and all(self.affine.fits(i, array, k) for k, i in enumerate(doubtful))
+
+
+def is_natural(size: Dim | None) -> bool:
+    return isinstance(size, f.Const) and natural(size)
+
+
+def product(sizes: Iterable[object]) -> int:
+    """The product of known sizes."""
+    return prod(x.value for x in sizes if isinstance(x, f.Const) and isinstance(x.value, int))

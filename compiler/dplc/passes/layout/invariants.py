@@ -6,10 +6,10 @@
         z = exp y                              z = index e j
         ... z ... } }                          ... z ... } }
 
-This is loop-invariant code motion from a loop that is not the innermost one.  Only what takes longer than reading it
-again is kept, and only what cannot fail is moved.  A nest without points computes nothing.  A read may be in bounds
-since another one, in the nest, was checked.  Then zeros are kept where it is not: there the nest fails before it uses
-them.
+This is loop-invariant code motion from a loop that is not the innermost one; inner loops move as well.  Only what takes
+longer than reading it again is kept, and only what cannot fail is moved.  A nest without points computes nothing.  A
+read may be in bounds since another one, in the nest, was checked.  Then zeros are kept where it is not: there the nest
+fails before it uses them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dplc.flat.build import Builder, all_hold, block_of, integer, number_zero
 from dplc.flat.copy import Copier, Renamed
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import atoms, bound_inside, every, mentions, names, needed
+from dplc.flat.walk import atoms, bound_inside, every, mentions, names, needed, rhs_mentions
 from dplc.narrow import expect_type
 from dplc.passes.layout.strides import is_long
-from dplc.passes.simplify.purity import HERE, natural, pure, takes_over
+from dplc.passes.simplify.purity import HERE, droppable, natural, pure, takes_over
 
 
 def computed_once(supply: f.Supply, bind: f.Bind, par: f.Par) -> Iterable[f.Bind]:
@@ -65,8 +65,8 @@ class _Invariants:
         """A body without what is computed once of its index."""
         alone: dict[str, f.Bind] = {}
         for bind in body.binds:
-            others = [name for name in names(atoms(bind.rhs)) if name in self.own and name != index.name]
-            if self.is_moved(bind.rhs) and alone.keys() >= set(others):
+            others = self.own.intersection(rhs_mentions(bind.rhs)) - {index.name}
+            if self.is_moved(bind) and alone.keys() >= others.difference(var.name for var in bound_inside(bind.rhs)):
                 alone[bind.vars[0].name] = bind
         if not any(takes_long(bind.rhs) for bind in alone.values()):
             return body
@@ -91,8 +91,13 @@ class _Invariants:
         left = Renamed(atoms_).block(f.Block(binds, body.results))
         return f.Block((*reads, *left.binds), left.results)
 
-    def is_moved(self, rhs: f.Rhs) -> bool:
-        """True for an operation that cannot fail and may run before the nest: its reads are in bounds there, too."""
+    def is_moved(self, bind: f.Bind) -> bool:
+        """True for an operation, or a loop with one result, that cannot fail and may run before the nest: its reads are
+        in bounds there, too."""
+        rhs = bind.rhs
+        if isinstance(rhs, f.Par):
+            checked = any(self.stands_on_check(one.rhs) for one in every(rhs.body))
+            return len(bind.vars) == 1 and droppable(rhs) and not checked
         if not isinstance(rhs, f.Op) or not pure(rhs) or not OPS[rhs.op].repeatable or takes_over(rhs):
             return False
         return not self.stands_on_check(rhs) or rhs.op in ("index", "slice")
@@ -160,4 +165,6 @@ def name_of(bind: f.Bind) -> str:
 def takes_long(rhs: f.Rhs) -> bool:
     """True for what takes longer than a read.  Whole numbers are places: whoever reads at one that is computed knows
     more than of one that is read."""
+    if isinstance(rhs, f.Par):
+        return True
     return isinstance(rhs, f.Op) and rhs.args[0].ty != f.I64 and not (OPS[rhs.op].cheap or OPS[rhs.op].light)

@@ -13,6 +13,7 @@ arithmetic are written twice.  Loops in the points of a Par are left alone, as p
     for i < 12 { s = par k < i to fold 0 { ...; yield x } }   =>   s = for k < i state (s = 0.0) { ...; add s x }
 
 Where a sum is short in every case, as the ranges of indices tell, nothing is written twice, whatever it adds besides.
+Sums of elementary functions stay: these are vectors.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from dplc.flat.affine import ONE, Affine, combined
 from dplc.flat.build import Builder, block_of, integer, number_zero
 from dplc.flat.copy import Copier
 from dplc.flat.dims import dims_of
+from dplc.flat.elementary import is_function
 from dplc.flat.kinds import any_of, kinds
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import supply_for, with_binds, with_body, with_inner
+from dplc.flat.walk import every, supply_for, with_binds, with_body, with_inner
 from dplc.narrow import expect_type
 from dplc.passes.simplify.purity import droppable
 
@@ -85,7 +87,10 @@ class _Sums:
         return len(par.space) == 1 and not self.affine.counts.keys().isdisjoint(self.affine.sum(par.space[0][1]))
 
     def is_always_short(self, par: f.Par) -> bool:
-        """True for one loop that adds up floats, and is known to have fewer steps than are added in order."""
+        """True for one loop that adds up floats, and is known to have fewer steps than are added in order.  Elementary
+        functions are left to vectors."""
+        if any(is_function(bind.rhs) for bind in every(par.body)):
+            return False
         plain = {(out.kind, out.rank, out.kept, out.inner) for out in par.outs} - {("add", 0, False, ())}
         if len(par.space) != 1 or par.ordered or plain != {("fold", 0, False, ())}:
             return False

@@ -79,7 +79,7 @@ class _Copied:
             return None
         space = self.space(array, len(at), part, dims)
         places, binds = [index for index, _ in space], list[f.Bind]()
-        if part is not None:
+        if part is not None and part[1] != f.Const(0, f.I64):
             place = f.Var(self.supply.fresh("place"), f.I64)
             binds, places = [f.Bind((place,), f.Op("add", (part[1], places[0])))], [place, *places[1:]]
         number, sure = f.Var(self.supply.fresh("x"), elem), HERE if HERE in known else True

@@ -34,6 +34,7 @@ from dplc.narrow import expect_type
 from dplc.passes.simplify.dead_code import drop_unused
 
 Length = tuple[int, frozenset[tuple[object, int]]]  # a number, times other lengths with exponents
+MANY = 8  # factors of a product that are told apart
 
 
 def finer_points(fn: f.Fn, supply: f.Supply, device: bool) -> f.Fn:
@@ -50,34 +51,37 @@ class _Views(Renamed):
         super().__init__({})
         self.supply, self.device = supply, device
         self.dims = dims_of(body)
-        self.products = {bind.vars[0].name: bind.rhs.args for bind in every(body)
-                         if isinstance(bind.rhs, f.Op) and bind.rhs.op == "mul"}  # fmt: skip
+        self.products: dict[str, Length] = {}
         self.numbers: dict[Length, f.Var] = {}  # the products that are there
         self.views: dict[str, f.Var] = {}
         self.shapes: dict[str, list[f.Atom]] = {}
+        self.kept: set[str] = set()  # what Pars of the block have made
 
     def binds(self, binds: tuple[f.Bind, ...]) -> tuple[f.Bind, ...]:
         made: list[f.Bind] = []
-        kept: set[str] = set()  # what Pars of this block have made
-        outside = dict(self.numbers)
+        outside = dict(self.numbers), self.kept
+        self.kept = set()
         for bind in binds:
             bind = with_rhs(bind, self.rhs(bind.rhs))
             match bind.rhs:
                 case f.Op("mul", factors, ()) if bind.vars[0].ty == f.I64:
-                    same = self.numbers.setdefault(self.length(factors), bind.vars[0])
+                    product = self.length(factors)
+                    same = self.numbers.setdefault(product, bind.vars[0])
                     if same is not bind.vars[0]:
                         self.atoms[bind.vars[0].name] = same
                         continue
+                    if len(product[1]) <= MANY:
+                        self.products[bind.vars[0].name] = product
                     made.append(bind)
                 case f.Op("reshape", (f.Var() as array, *lengths)) as op if op.attr("unchecked"):
                     if self.is_whole(bind.vars[0], self.views.get(array.name, array), lengths):
                         continue
                     made.append(bind)
                 case f.Par() as par:
-                    self.finer(made, with_rhs(bind, overwriting(par)), kept)
+                    self.finer(made, with_rhs(bind, overwriting(par)))
                 case _:
                     made.append(bind)
-        self.numbers = outside
+        self.numbers, self.kept = outside
         return tuple(made)
 
     def is_whole(self, view: f.Var, array: f.Var, lengths: Sequence[f.Atom]) -> bool:
@@ -89,32 +93,36 @@ class _Views(Renamed):
         return True
 
     def shape(self, array: f.Var) -> Sequence[Dim | None]:
-        return self.shapes.get(array.name) or [self.dims.of(array, k) for k in range(rank_of(array.ty))]
+        return self.shapes.get(array.name) or [self.now(self.dims.of(array, k)) for k in range(rank_of(array.ty))]
+
+    def now(self, dim: Dim | None) -> Dim | None:
+        """A dimension of the code as it was, by the variable that stands for it."""
+        return self.atom(dim) if isinstance(dim, f.Var) else dim
 
     def length(self, factors: Sequence[Dim | None]) -> Length:
-        """The product of lengths: what is equal for equal products."""
+        """The product of lengths, as numbers wrap: what is equal for equal products."""
         number, others = 1, Counter[object]()
-        left = list(factors)
-        while left:
-            dim = self.dims.read(left.pop())
+        for dim in [self.now(self.dims.read(factor)) for factor in factors]:
             if isinstance(dim, f.Const) and isinstance(dim.value, int):
-                number *= dim.value
+                number = number * dim.value % 2**64
             elif isinstance(dim, f.Var) and dim.name in self.products:
-                left += self.products[dim.name]
+                known, more = self.products[dim.name]
+                number = number * known % 2**64
+                others.update(dict(more))
             else:
                 others[dim] += 1
         return number, frozenset(others.items())
 
     # ---- points
 
-    def finer(self, made: list[f.Bind], bind: f.Bind, kept: set[str]) -> None:
+    def finer(self, made: list[f.Bind], bind: f.Bind) -> None:
         """Adds a Par to a block.  It has the dimensions of an array that a Par of this block has kept, if it reads a
         view of it at its own points; and what it reads at its points is made in its dimensions."""
         par = expect_type(f.Par, bind.rhs)
         binds = [bind]
         if self.device and not par.ordered:
             seen = {name: self.views[name] for name in self.read(par) if name in self.views}
-            shapes = (self.shape(array) for array in seen.values() if array.name in kept)
+            shapes = (self.shape(array) for array in seen.values() if array.name in self.kept)
             shape = next((shape for shape in shapes if is_plain(par) and self.groups(par, shape)), None)
             if shape is not None:
                 binds = self.over(made, bind, par, self.known(shape))
@@ -124,7 +132,7 @@ class _Views(Renamed):
                 self.atoms |= {view: array for view, array in found.items() if array is not None}
                 binds = [with_rhs(bind, overwriting(expect_type(f.Par, self.rhs(par))))]
         made += binds
-        kept |= kept_by(binds[0])
+        self.kept |= kept_by(binds[0])
 
     def read(self, par: f.Par) -> list[str]:
         """The arrays of which a Par reads numbers at its own points."""
@@ -161,9 +169,8 @@ class _Views(Renamed):
         k = [var.name for var in made[at].vars].index(name)
         before = made[:at]
         binds = self.over(before, made[at], maker, counts)
-        made[:at] = before
-        at = len(before)
-        made[at : at + 1] = binds
+        made[: at + 1] = [*before, *binds]
+        self.kept |= kept_by(binds[0])
         return binds[0].vars[k]
 
     def over(self, made: list[f.Bind], bind: f.Bind, par: f.Par, shape: list[f.Atom]) -> list[f.Bind]:

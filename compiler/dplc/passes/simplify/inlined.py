@@ -57,11 +57,12 @@ def pays_in_loops(fn: f.Fn, others: Mapping[str, f.Fn], calls: int) -> bool:
 def interpolates(fn: f.Fn) -> bool:
     """True for a function that computes floats of numbers and elements of arrays, and chooses among them."""
     numbers = all(f.is_float(ty) or isinstance(ty, f.Tup) for ty in fn.results)
-    return numbers and any(map(reads_number, every(fn.body))) and computes_or_chooses(fn.body, reads_number)
+    return numbers and any(map(reads_array, every(fn.body))) and computes_or_chooses(fn.body, reads_array)
 
 
-def reads_number(bind: f.Bind) -> bool:
-    return isinstance(bind.rhs, f.Op) and bind.rhs.op == "index" and isinstance(bind.vars[0].ty, f.Num)
+def reads_array(bind: f.Bind) -> bool:
+    """True for an element, a row or a length of an array."""
+    return isinstance(bind.rhs, f.Op) and bind.rhs.op in ("index", "dim")
 
 
 def is_elementwise(fn: f.Fn) -> bool:

@@ -1,18 +1,17 @@
-"""What follows from directions that are rows of an identity: the numbers and arrays that depend on their elements."""
+"""What follows from directions that are rows of an identity: all that depends on their elements, branches included."""
 
 from __future__ import annotations
 
 from dplc.flat import term as f
 from dplc.flat.kinds import any_of, kinds
-from dplc.flat.types import elem_of
-from dplc.flat.walk import blocks, every, is_in, names, rhs_mentions
+from dplc.flat.walk import atoms, blocks, every, is_in, names, rhs_mentions
 
 BRANCHES = any_of(f.If)
 
 
 def following(program: f.Program) -> dict[str, set[str]]:
-    """For each function, the names of the floats, arrays of floats and tuples of these that depend on elements of an
-    identity; functions without any are left out."""
+    """For each function, the names of the variables that depend on elements of an identity; functions without any are
+    left out."""
     found = {name: ones for name, fn in program.fns.items() if (ones := elements(fn.body))}
     size = 0
     while size != (size := sum(map(len, found.values()))):
@@ -46,7 +45,7 @@ class _Spread:
     def block(self, block: f.Block) -> None:
         for bind in block.binds:
             for var, follows in zip(bind.vars, self.results(bind), strict=True):
-                if follows and holds_floats(var.ty):
+                if follows:
                     self.found.add(var.name)
 
     def results(self, bind: f.Bind) -> list[bool]:
@@ -59,26 +58,28 @@ class _Spread:
             case f.Call(fn, args):
                 return self.call(self.program.fns[fn], args, len(bind.vars))
             case f.For() | f.While():
-                results = rhs.body.results
-                for s, init, x in zip(rhs.state, rhs.inits, results, strict=False):
-                    if is_in(init, self.found) or is_in(x, self.found):
-                        self.found.add(s.name)
-                kept = any(is_in(x, self.found) for x in results[len(rhs.state) :])
-                return [*[s.name in self.found for s in rhs.state], *[kept] * (len(bind.vars) - len(rhs.state))]
-            case _ if inner:
-                return [any(is_in(x, self.found) for x in column)
-                        for column in zip(*(one.results for one in inner), strict=True)]  # fmt: skip
-            case _:
+                return self.loop(rhs, len(bind.vars))
+            case _ if not inner:
                 return [not self.found.isdisjoint(rhs_mentions(rhs))] * len(bind.vars)
+            case _:
+                asked = not self.found.isdisjoint(names(atoms(rhs)))
+                columns = zip(*(one.results for one in inner), strict=True)
+                return [asked or any(is_in(x, self.found) for x in column) for column in columns]
+
+    def loop(self, loop: f.For | f.While, count: int) -> list[bool]:
+        results, size = loop.body.results, len(loop.state)
+        asked = loop.cond.results if isinstance(loop, f.While) else (loop.count,)
+        every = any(is_in(x, self.found) for x in asked)
+        for s, init, x in zip(loop.state, loop.inits, results, strict=False):
+            if every or is_in(init, self.found) or is_in(x, self.found):
+                self.found.add(s.name)
+        kept = every or any(is_in(x, self.found) for x in results[size:])
+        return [*[s.name in self.found for s in loop.state], *[kept] * (count - size)]
 
     def call(self, fn: f.Fn, args: tuple[f.Atom, ...], count: int) -> list[bool]:
-        given = {p.name for p, x in zip(fn.params, args, strict=True) if is_in(x, self.found) and holds_floats(p.ty)}
+        given = {p.name for p, x in zip(fn.params, args, strict=True) if is_in(x, self.found)}
         if not given:
             return [False] * count
         inside = self.all.setdefault(fn.name, set())
         inside |= given
         return [not inside.isdisjoint(names((x,))) for x in fn.body.results]
-
-
-def holds_floats(ty: f.Type) -> bool:
-    return any(map(holds_floats, ty.items)) if isinstance(ty, f.Tup) else f.is_float(elem_of(ty))

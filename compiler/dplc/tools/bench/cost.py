@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
+import click
 from dpl.node import node
 from dpl.source import Source
 
@@ -121,14 +122,19 @@ def tell_costs(
     limit: float,
     as_json: bool,
     draw: Callable[[Sequence[Report]], None] | None = None,
+    most: float | None = None,
 ) -> int:
-    """Print the costs, and pass them to `draw`.  Returns exit code 1 if something grows."""
+    """Print the costs, and pass them to `draw`.  Returns exit code 1 if something grows, or if a ratio is above `most`,
+    which is then told on standard error."""
     found = costs(target, names, limit=limit)
     for line in map(as_object, found) if as_json else table(found):
         print(line)
     if draw:
         draw(found)
-    return int(any(report.costs and report.grows for report in found))
+    above = [r for r in found if most is not None and r.costs and r.costs[-1].ratio > most]
+    for r in above:
+        click.echo(f"the gradient of {r.name} costs {r.costs[-1].ratio:.2f} functions, not {most:g} at most", err=True)
+    return int(bool(above) or any(report.costs and report.grows for report in found))
 
 
 def as_object(report: Report) -> str:

@@ -216,7 +216,6 @@ BY_NAME: dict[str, Callable] = {
     "read_line": outside.read_line,
     "mpi": ranks.mpi,
     "stop_grad": derive.stop_grad,
-    "tree_leaves": tree_leaves,
     **outside.BITCASTS,
     "has_lapack": lambda _unit: host.current.factorizations() is not None,
 }
@@ -240,18 +239,24 @@ class Surroundings:
 
 
 def of_tree_map(types: Types, run: Surroundings) -> Callable:
-    rounded = run.datas.rounding(types[1])
-    return lambda f, x: rounded(tree_map(run.call, f, x))
+    rounded, wide = run.datas.rounding(types[1]), run.datas.widening(types[1])
+    return lambda f, x: rounded(tree_map(run.call, f, wide(x)))
 
 
 def of_tree_map2(types: Types, run: Surroundings) -> Callable:
-    rounded = run.datas.rounding(types[1])
-    return lambda f, x, y: rounded(tree_map2(run.call, f, x, y))
+    rounded, wide = run.datas.rounding(types[1]), run.datas.widening(types[1])
+    return lambda f, x, y: rounded(tree_map2(run.call, f, wide(x), wide(y)))
+
+
+def of_tree_leaves(types: Types, run: Surroundings) -> Callable:
+    wide = run.datas.widening(types[0])
+    return lambda x: tree_leaves(wide(x))
 
 
 OF_TREES: dict[str, Callable[[Types, Surroundings], Callable]] = {
     "tree_map": of_tree_map,
     "tree_map2": of_tree_map2,
+    "tree_leaves": of_tree_leaves,
     "tree_map_words": lambda types, run: lambda f, x: tree_map_words(run.call, f, x, run.datas.leaf_kinds(x, types[1])),
     "tree_words": lambda types, run: lambda x: tree_words(x, run.datas.leaf_kinds(x, types[0])),
     "tree_layout": lambda types, run: lambda x: layout(run.datas, x, types[0]),

@@ -51,14 +51,21 @@ class DataTypes:
 
     def rounding(self, ty: t.Ty) -> Callable[[Value], Value]:
         """A function that takes a value of this type with f64 floats and rounds each to its own precision."""
+        return self._each_float(ty, lambda kind: cast("f64", kind))
+
+    def widening(self, ty: t.Ty) -> Callable[[Value], Value]:
+        """A function that gives a value of this type with f64 floats.  What flows back is rounded."""
+        return self._each_float(ty, lambda kind: cast(kind, "f64"))
+
+    def _each_float(self, ty: t.Ty, conversion: Callable[[str], Callable]) -> Callable[[Value], Value]:
         if self._mentioned(ty) <= {"f64"}:
             return lambda value: value
 
-        def rounded(value: Value) -> Value:
+        def converted(value: Value) -> Value:
             pairs = zip(leaves(value), self.leaf_kinds(value, ty), strict=True)
-            return rebuild(value, iter([cast("f64", k)(leaf) if k in t.FLOATS else leaf for leaf, k in pairs]))
+            return rebuild(value, iter([conversion(k)(leaf) if k in t.FLOATS else leaf for leaf, k in pairs]))
 
-        return rounded
+        return converted
 
     def _mentioned(self, ty: t.Ty) -> set[str]:
         """The float types in a type, including those inside its data types."""

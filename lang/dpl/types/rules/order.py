@@ -13,6 +13,7 @@ from typing import Any
 from dpl.core import term, ty
 from dpl.syntax import tree
 from dpl.syntax.formatter.shape import spine
+from dpl.types.messages.parts import as_argument
 from dpl.types.solve.constraints import NUMERIC
 from dpl.types.solve.meta import Meta, Type, dimensions, prune
 from dpl.types.solve.scheme import Scheme, rebuild
@@ -105,7 +106,7 @@ def one_after_the_other(cx: Context, name: str, parts: Sequence[tree.Expr | term
     """A help for `grad (f, x)`, if the function takes the parts as arguments."""
     if not parts or not takes_in_order(cx, name, [type_seen(cx, part) for part in parts], range(len(parts))):
         return ""
-    return f"arguments stand one after the other:  {name} {' '.join(part.span.text for part in parts)}"
+    return f"arguments stand one after the other:  {name} {' '.join(as_argument(part.span.text) for part in parts)}"
 
 
 def copied(cx: Context, scheme: Scheme | None, t: Any, memo: dict[object, Type]) -> Any:

@@ -21,7 +21,7 @@ from dpl.syntax.foreign import COMPOSED, OPERATORS, SAME, WORDS, table, without_
 from dpl.types.messages.axes import of_method, of_named_axis
 from dpl.types.messages.parts import FORGOTTEN_DO, at_the_margin, printer
 from dpl.types.solve.meta import Type, prune
-from dpl.types.state.env import TYPES, Failed, TypeName
+from dpl.types.state.env import TYPES, Failed, TypeName, Value
 
 SUGGESTING = "did you mean  "
 HERE = "here it is written  "
@@ -172,11 +172,17 @@ def of_field(cx, name: str, span: Span, way: Way) -> Way:
     if re.search(r"\s\.\s", span.text):
         return Way((COMPOSED,))
     datas = [exports.fields[name] for exports in cx.modules.values() if name in exports.fields]
-    shown = (printer(cx).data_name(data.name) for data in datas if not isinstance(data, Failed))
+    known_datas = [data for data in datas if not isinstance(data, Failed)]
     if way.helps and not span.text.startswith("{"):  # in a record, the name is the user's
         return way
-    for owner in shown:
-        if re.search(rf"\b{owner.partition('.')[0]}\.", span.source.text):  # the program names the module
+    for data in known_datas:
+        owner = printer(cx).data_name(data.name)
+        module = owner.partition(".")[0]
+        if re.search(rf"\b{module}\.", span.source.text):  # the program names the module
+            usual = cx.modules[module].values.get("usual")
+            is_usual = isinstance(usual, Value) and type(made := usual.scheme.ty) is ty.Con and made.name == data.name
+            if is_usual and span.text.startswith("{"):  # a record with some of its fields
+                return Way((f"{owner} has it, and other fields:  {{ {module}.usual with {name} = ... }}",))
             return Way((f"{owner} has it: annotate what is one:  (e : {owner})",))
     near = suggest(name, known(cx, "field")[0])
     owner, point, _ = span.text.rpartition(".")
@@ -247,12 +253,20 @@ def called_on(cx, e: tree.Field, t: Type) -> tuple[str, ...]:
     elif module == "Map":
         return (f'the value of a key:  match Map.find "{name}" {owner} with | Some v -> ... | None -> ...',)
     elif ours == name and cx.find(name) is None:
-        like = renamed("value", name, "like")
-        return (f"{HERE}{like}",) if like else (f"functions stand before what they are given:  f {owner}",)
+        return (of_no_function(e, owner, t),)
     if type(t) is ty.Arr and (along := of_method(ours, owner, e.span.source.text[e.span.end :])):
         return (along,)
     others = " ..." if re.match(r"\s*\(\s*[^)\s]|\s+\w", e.span.source.text[e.span.end :]) else ""
     return (f"functions stand before what they are given:  {ours}{others} {owner}",)
+
+
+def of_no_function(e: tree.Field, owner: str, t: Type) -> str:
+    """The help for `xs.foo` and `xs.foo()` where there is no function `foo`."""
+    if like := renamed("value", e.name, "like"):
+        return f"{HERE}{like}"
+    if type(t) is ty.Arr and not re.match(r"\s*\(", e.span.source.text[e.span.end :]):
+        return f"an array has places, not names:  {owner}[0]"
+    return f"functions stand before what they are given:  f {owner}"
 
 
 def unknown_member(cx, kind: str, qualifier: str, member: str, span: Span) -> DplError:
