@@ -23,7 +23,7 @@ from dplc.flat.build import Builder, all_hold, block_of, integer, number_zero
 from dplc.flat.copy import Copier, Renamed
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import atoms, bound_inside, every, mentions, names, needed, rhs_mentions
+from dplc.flat.walk import atoms, bound_inside, every, mentions, needed, rhs_mentions
 from dplc.narrow import expect_type
 from dplc.passes.layout.strides import is_long
 from dplc.passes.simplify.purity import HERE, droppable, natural, pure, takes_over
@@ -127,7 +127,7 @@ class _Invariants:
         such a read is not in bounds."""
         b, checked, later, waiting = self.b, list[f.Bind](), list[f.Bind](), set[str]()
         for bind in binds:
-            if not waiting.isdisjoint(names(atoms(bind.rhs))):
+            if not waiting.isdisjoint(rhs_mentions(bind.rhs)):
                 later.append(bind)
             elif self.stands_on_check(bind.rhs):
                 checked.append(bind)

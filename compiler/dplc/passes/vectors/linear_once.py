@@ -11,7 +11,8 @@ Radul et al. 2023).
 
 A copy has only what its results need, and is made where it mentions nothing that the loop over directions binds.  It
 cannot fail: what it reads is 0.0 where it is out of bounds, and it is not made if it has something else that may fail.
-The loops go on with what they need of the function, so they fail as before, before wrong numbers are used.  Points that
+The loops go on with what they need of the function, so they fail as before, before wrong numbers are used.  For that, a
+copy that may have wrong numbers ends soon: the counts of its loops are lengths of arrays or small numbers.  Points that
 follow from no direction at all, and cannot fail, move.
 
 In the points of a nest a loop that gives both becomes two, if the one for the function uses no direction, so that
@@ -20,7 +21,7 @@ In the points of a nest a loop that gives both becomes two, if the one for the f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dpl.node import replace
 
@@ -46,6 +47,8 @@ from dplc.passes.simplify.purity import HERE, droppable, natural
 from dplc.passes.vectors.directions import following
 
 LOOPS = f.For | f.Par
+SUMS = ("add", "sub", "min", "max")
+FEW = 1 << 20  # steps of a loop that takes no time that anybody sees
 
 
 def linear_once(program: f.Program) -> f.Program:
@@ -53,7 +56,8 @@ def linear_once(program: f.Program) -> f.Program:
         return program
     supply = supply_for(program)
     total = total_functions(program)
-    made = {name: without_repeats(program.fns[name], names, total, supply) for name, names in found.items()}
+    short = short_functions(program, total)
+    made = {name: without_repeats(program.fns[name], names, total, short, supply) for name, names in found.items()}
     return replace(program, fns={**program.fns, **made})
 
 
@@ -65,15 +69,28 @@ def total_functions(program: f.Program) -> set[str]:
     return found
 
 
-def without_repeats(fn: f.Fn, found: set[str], total: set[str], supply: f.Supply) -> f.Fn:
+def short_functions(program: f.Program, total: set[str]) -> set[str]:
+    """Those of these functions that take little time, whatever they are given."""
+    found, size = set[str](), -1
+    while size != (size := len(found)):
+        for name in total - found:
+            body = program.fns[name].body
+            if ends([bind.rhs for bind in every(body)], body, found):
+                found.add(name)
+    return found
+
+
+def without_repeats(fn: f.Fn, found: set[str], total: set[str], short: set[str], supply: f.Supply) -> f.Fn:
     """A function; `found` are its variables that follow from directions."""
-    body = _Once(fn.body, found, total, supply).block(fn.body)
+    body = _Once(fn.body, found, total, short, supply).block(fn.body)
     return fn if body is fn.body else with_body(fn, drop_unused(body))
 
 
 class _Once:
-    def __init__(self, body: f.Block, found: set[str], total: set[str], supply: f.Supply) -> None:
+    def __init__(self, body: f.Block, found: set[str], total: set[str], short: set[str], supply: f.Supply) -> None:
         self.dims, self.found, self.functions, self.supply = dims_of(body), found, total, supply
+        self.body, self.short = body, short
+        self.wrong = False  # whether a copy may compute with other numbers than its loop
 
     def block(self, block: f.Block) -> f.Block:
         return with_binds(block, [made for bind in block.binds for made in self.bind(bind)])
@@ -124,12 +141,15 @@ class _Once:
         wanted = [var for var in bind.vars if var.name not in self.found]
         if not wanted or len(wanted) == len(bind.vars) or not all(f.is_float(elem_of(var.ty)) for var in wanted):
             return (bind,)
+        self.wrong = False
         copy = Copier(self.supply, {}).rhs(self.total(bind.rhs))
         unused = [f.Var(self.supply.fresh(var.name), var.ty) for var in bind.vars]
         first = [var if var in wanted else other for var, other in zip(bind.vars, unused, strict=True)]
         (made,) = drop_unused(f.Block((f.Bind(tuple(first), copy),), tuple(wanted)), self.functions).binds
         inside = [one.rhs for block in blocks(made.rhs) for one in every(block)]
         if not droppable(made.rhs, self.functions) or any(map(is_here, inside)):
+            return (bind,)
+        if self.wrong and not ends([made.rhs, *inside], self.body, self.short):
             return (bind,)
         others = [other if var in wanted else var for var, other in zip(bind.vars, unused, strict=True)]
         return made, f.Bind(tuple(others), bind.rhs)
@@ -147,6 +167,7 @@ class _Once:
                     self.read(b, bind, op)
                 case f.Call(_, args) as call:  # its results for the function do not depend on directions
                     given = [number_zero(x.ty) if isinstance(x.ty, f.Num) and is_in(x, self.found) else x for x in args]
+                    self.wrong |= given != [*args]
                     b.binds.append(f.Bind(bind.vars, replace(call, args=tuple(given))))
                 case rhs:
                     b.binds.append(f.Bind(bind.vars, self.total(rhs)) if blocks(rhs) else bind)
@@ -156,6 +177,7 @@ class _Once:
         """Writes a read that is zero where it is out of bounds."""
         (array, *at), (var,) = op.args, bind.vars
         there = [asked for k, i in enumerate(at) for asked in self.bounds(b, array, k, i)]
+        self.wrong |= bool(there)
         x = b.var(var.name, var.ty)
         read = f.Bind((x,), replace(op, attrs=(("unchecked", True),)))
         branch = f.If(all_hold(b, there), f.Block((read,), (x,)), f.Block((), (number_zero(var.ty),)))
@@ -171,6 +193,38 @@ class _Once:
                 most = length if isinstance(length, f.Const) else b.op("dim", (array,), k=k)
                 lower = [] if natural(i) else [b.op("le", (integer(0), i))]
                 return [*lower, b.op("lt", (i, most))]
+
+
+def ends(code: Sequence[f.Rhs], body: f.Block, functions: set[str]) -> bool:
+    """True for code of a body that takes little time, whatever the numbers are that it computes with, if `functions`
+    do."""
+    spaces = [space for rhs in code if (space := space_of(rhs)) is not None]
+    indices = {index.name for space in spaces for index, _ in space}
+    ops = {bind.vars[0].name: bind.rhs for bind in every(body) if isinstance(bind.rhs, f.Op) and bind.vars}
+    if not all(is_few(count, ops, indices) for space in spaces for _, count in space):
+        return False
+    return all(rhs.fn in functions if isinstance(rhs, f.Call) else not isinstance(rhs, f.While) for rhs in code)
+
+
+def space_of(rhs: f.Rhs) -> Sequence[tuple[f.Var, f.Atom]] | None:
+    """The indices of a loop with their counts."""
+    match rhs:
+        case f.For(index, count):
+            return ((index, count),)
+        case f.Par(space):
+            return space
+        case _:
+            return None
+
+
+def is_few(count: f.Atom, ops: Mapping[str, f.Op], indices: set[str]) -> bool:
+    """True for a small number, the length of an array, an index of such loops, and sums of these."""
+    if isinstance(count, f.Const):
+        return isinstance(count.value, int) and abs(count.value) <= FEW
+    op = ops.get(count.name)
+    if op is None:
+        return count.name in indices
+    return op.op == "dim" or (op.op in SUMS and all(is_few(x, ops, indices) for x in op.args))
 
 
 def is_here(rhs: f.Rhs) -> bool:
