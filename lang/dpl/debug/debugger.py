@@ -13,12 +13,13 @@ from itertools import islice
 
 from dpl.core import term as c
 from dpl.core import ty as t
+from dpl.debug.around import Around
 from dpl.debug.breakpoints import Breakpoint, Refused, located, moved, source_named
 from dpl.debug.depths import Depths
 from dpl.debug.expressions import Expressions
 from dpl.debug.flows import cotangent, is_forward, tangent
 from dpl.debug.history import Moment, between
-from dpl.debug.inspect import Around, Frame, Position, Variable, activation, active_levels, entered, running_sweeps
+from dpl.debug.inspect import Frame, Position, Variable, activation, active_levels, entered, running_sweeps
 from dpl.debug.nonfinite import Finite, Origin, always
 from dpl.debug.parts import Part
 from dpl.debug.points import Place
