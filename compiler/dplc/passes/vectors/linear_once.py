@@ -47,7 +47,6 @@ from dplc.passes.simplify.purity import HERE, droppable, natural
 from dplc.passes.vectors.directions import following
 
 LOOPS = f.For | f.Par
-SUMS = ("add", "sub", "min", "max")
 FEW = 1 << 20  # steps of a loop that takes no time that anybody sees
 
 
@@ -221,10 +220,15 @@ def is_few(count: f.Atom, ops: Mapping[str, f.Op], indices: set[str]) -> bool:
     """True for a small number, the length of an array, an index of such loops, and sums of these."""
     if isinstance(count, f.Const):
         return isinstance(count.value, int) and abs(count.value) <= FEW
-    op = ops.get(count.name)
-    if op is None:
-        return count.name in indices
-    return op.op == "dim" or (op.op in SUMS and all(is_few(x, ops, indices) for x in op.args))
+    match ops.get(count.name):
+        case None:
+            return count.name in indices
+        case f.Op("dim"):
+            return True
+        case f.Op("add" | "sub" | "min" | "max", args):
+            return all(is_few(x, ops, indices) for x in args)
+        case _:
+            return False
 
 
 def is_here(rhs: f.Rhs) -> bool:

@@ -13,7 +13,7 @@ let wave (n : int) (s : float) : F[n] = [for i < n -> num (sin (s * float (i + 1
 let grid (n : int) (m : int) (s : float) : F[n, m] = [for i < n -> [for j < m -> num (sin (s * float (i * m + j + 1)))]]
 let key = Random.key 7
 """
-TEXT = Path(__file__).with_name("modules.txt").read_text(encoding="utf-8")
+TEXT = Path(__file__).with_name("library_modules.txt").read_text(encoding="utf-8")
 PROGRAMS = dict(part.split("\n", 1) for part in TEXT.split("== ")[1:])
 NUMBER = re.compile(r"-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
 ALIKE = {"float": 1e-12, "f32": 5e-6}  # derivatives, products and factorizations have last digits of their own
