@@ -66,7 +66,6 @@ def known_sizes(program: f.Program, fields: Fields | None = None) -> KnownSizes:
     telling = {name for name in order if name in results or any(flows for _, flows in calls[name])}
     todo = set(telling)
     while todo:
-        order.reverse()  # callers first, for parameters; then callees, for results
         for name in order:
             if name not in todo:
                 continue
@@ -76,6 +75,7 @@ def known_sizes(program: f.Program, fields: Fields | None = None) -> KnownSizes:
             if name in results and (now := still(results[name], of_results(fns[name], dims))) != results[name]:
                 results[name] = now
                 todo |= users[name] & telling
+        order.reverse()  # callees first, for results; then callers, for parameters
     return KnownSizes(certain({name: numbers(lengths) for name, lengths in given.items()}), certain(results), fields)
 
 
