@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dpl.node import replace
 from dpl.source import Span
 
-from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Forwarded, Mode, Reversed
 from dplc.ad.primals import Primals, key_of
 from dplc.ad.reverse import chosen, preaccumulation
@@ -30,6 +29,7 @@ from dplc.ad.taken import takes_derivatives, without_rules
 from dplc.ad.tangents import shape_check
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, sent
 from dplc.flat import term as f
+from dplc.flat.build import Builder, integer
 from dplc.flat.call_graph import callees
 from dplc.flat.places import inside
 from dplc.flat.walk import supply_for, with_binds, with_blocks, with_body, with_rhs
@@ -99,13 +99,13 @@ class Differentiation(Derivatives):
                 from dplc.ad.taylor.jet import variable
 
                 *captured, order, x = ad.args
-                some = b.op("max", order, int_(1))  # at least 1: an empty array has no inner dimensions
+                some = b.op("max", (order, integer(1)))  # at least 1: an empty array has no inner dimensions
                 given = (variable(b, some, x), some)
                 (y, *others), series = self.beside(b, ad, self.series, (*captured, x), given, call)
                 self.rename(b, vars_, (y, self.coefficients.all(b, series, y, order, some), *others))
             case "vjp":
                 made = self.pulled(ad)
-                y, *others, kept = b.call(made.fwd, ad.args, (*fn.results, made.residual), call)
+                y, *others, kept = b.calls(made.fwd, ad.args, (*fn.results, made.residual), call)
                 self.rename(b, vars_, (y, b.make((kept, *self.like(fn, ad.args[-1]), *self.formed(y))), *others))
             case "pullback":
                 residual = (
@@ -122,7 +122,7 @@ class Differentiation(Derivatives):
         leaves = [leaf for ty in fn.results for leaf in mode.tangents.leaves(ty)]
         types = (*fn.results, *(leaves[i] for i in made.results))
         called = (made.name, (*args, *tangents)) if made.results else (ad.fn, args)
-        values = b.call(*called, types, call)
+        values = b.calls(*called, types, call)
         outs = dict(zip(made.results, values[len(fn.results) :], strict=True))
         return values[: len(fn.results)], [outs.get(i) for i in range(len(mode.tangents.leaves(fn.results[0])))]
 
@@ -141,7 +141,7 @@ class Differentiation(Derivatives):
             cts = [given[i] for i in self.wanted_leaves(fn)]
             accs = [sent(b, None, types[i - start]) for i in active]
             for i, out in zip(
-                active, b.call(made.bwd, (b.get(residual, 0), *cts, *accs), [a.ty for a in accs], ad.span), strict=True
+                active, b.calls(made.bwd, (b.get(residual, 0), *cts, *accs), [a.ty for a in accs], ad.span), strict=True
             ):
                 outs[i - start] = out
         like = b.get(residual, 1) if self.like(fn, x) else f.Const(0.0, x.ty)

@@ -9,8 +9,8 @@ A guard against NaN is a choice, where what it guards is certainly a symbolic ze
 
 from __future__ import annotations
 
-from dplc.ad.builder import Builder
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.nans import guarded
 from dplc.flat.walk import every, with_blocks
 
@@ -43,7 +43,7 @@ def is_other(op: f.Op) -> bool:
 
 
 def by_order(b: Builder, array: f.Atom) -> f.Build:
-    order, count = b.op("argsort", array), b.op("dim", array, k=0)
-    index, inner = b.fresh("i", f.I64), b.inner()
-    place = inner.op("index", order, index, unchecked=True)
-    return f.Build(index, count, inner.block(inner.op("index", array, place, unchecked=True)))
+    order, count = b.op("argsort", (array,)), b.op("dim", (array,), k=0)
+    index, inner = b.var("i", f.I64), b.inner()
+    place = inner.op("index", (order, index), unchecked=True)
+    return f.Build(index, count, inner.block(inner.op("index", (array, place), unchecked=True)))

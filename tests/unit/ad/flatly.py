@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dplc.ad.builder import Builder
 from dplc.ad.differentiate import differentiate
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.interp import Array, Machine
 from dplc.flat.verify import verify
 
@@ -31,7 +31,7 @@ def fn(
 ) -> f.Fn:
     """A function of which `write(builder, *params)` writes the body."""
     b = Builder(supply)
-    vars_ = tuple(b.fresh("p", ty) for ty in params)
+    vars_ = tuple(b.var("p", ty) for ty in params)
     given = write(b, *vars_)
     outs = given if isinstance(given, tuple) else (given,)
     return f.Fn(name, vars_, tuple(results) or tuple(a.ty for a in outs), b.block(*outs), name)
@@ -40,26 +40,26 @@ def fn(
 def for_(
     b: Builder, count: f.Atom, inits: Sequence[f.Atom], write: Callable[..., Sequence[f.Atom]]
 ) -> tuple[f.Var, ...]:
-    index, state, inner = b.fresh("i", INT), [b.fresh("s", a.ty) for a in inits], b.inner()
+    index, state, inner = b.var("i", INT), [b.var("s", a.ty) for a in inits], b.inner()
     body = inner.block(*write(inner, index, *state))
-    return b.bind([a.ty for a in inits], f.For(index, count, tuple(state), tuple(inits), body))
+    return b.bind(f.For(index, count, tuple(state), tuple(inits), body), [a.ty for a in inits])
 
 
 def while_(
     b: Builder, inits: Sequence[f.Atom], test: Callable[..., f.Atom], write: Callable[..., Sequence[f.Atom]]
 ) -> tuple[f.Var, ...]:
-    state, cond, inner = [b.fresh("s", a.ty) for a in inits], b.inner(), b.inner()
+    state, cond, inner = [b.var("s", a.ty) for a in inits], b.inner(), b.inner()
     tested = cond.block(test(cond, *state))
     return b.bind(
-        [a.ty for a in inits], f.While(tuple(state), tuple(inits), tested, inner.block(*write(inner, *state)))
+        f.While(tuple(state), tuple(inits), tested, inner.block(*write(inner, *state))), [a.ty for a in inits]
     )
 
 
 def build(b: Builder, count: f.Atom, write: Callable[..., f.Atom]) -> f.Var:
-    index, inner = b.fresh("i", INT), b.inner()
+    index, inner = b.var("i", INT), b.inner()
     body = inner.block(write(inner, index))
     ty = body.results[0].ty
-    return b.bind([f.Arr(getattr(ty, "elem", ty), getattr(ty, "rank", 0) + 1)], f.Build(index, count, body))[0]
+    return b.bind(f.Build(index, count, body), [f.Arr(getattr(ty, "elem", ty), getattr(ty, "rank", 0) + 1)])[0]
 
 
 def if_(b: Builder, cond: f.Atom, then: Callable[[Builder], f.Atom], else_: Callable[[Builder], f.Atom]) -> f.Var:
@@ -79,11 +79,11 @@ def with_ad(program: f.Program, name: str, supply: f.Supply) -> f.Program:
     x, y = of.params[-1].ty, of.results[0]
 
     def jvp(b: Builder, x: f.Var, dx: f.Var) -> tuple:
-        return b.bind((y, y), f.Ad("jvp", name, (x, dx), f"{name}.j"))
+        return b.bind(f.Ad("jvp", name, (x, dx), f"{name}.j"), (y, y))
 
     def vjp(b: Builder, x: f.Var, dy: f.Var) -> tuple:
-        out, residual = b.bind((y, f.Res(f"{name}.v")), f.Ad("vjp", name, (x,), f"{name}.v"))
-        return out, b.bind((x.ty,), f.Ad("pullback", name, (residual, dy), f"{name}.v"))[0]
+        out, residual = b.bind(f.Ad("vjp", name, (x,), f"{name}.v"), (y, f.Res(f"{name}.v")))
+        return out, b.bind(f.Ad("pullback", name, (residual, dy), f"{name}.v"), (x.ty,))[0]
 
     for made in (fn(f"{name}.J", (x, x), jvp, supply), fn(f"{name}.V", (x, y), vjp, supply)):
         program.fns[made.name] = made
@@ -95,8 +95,8 @@ def gradient(program: f.Program, name: str, supply: f.Supply) -> str:
     of = program.fns[name]
 
     def grad(b: Builder, x: f.Var) -> f.Atom:
-        _, residual = b.bind((F, f.Res(f"{name}.g")), f.Ad("vjp", name, (x,), f"{name}.g"))
-        return b.bind((x.ty,), f.Ad("pullback", name, (residual, num(1.0)), f"{name}.g"))[0]
+        _, residual = b.bind(f.Ad("vjp", name, (x,), f"{name}.g"), (F, f.Res(f"{name}.g")))
+        return b.bind(f.Ad("pullback", name, (residual, num(1.0)), f"{name}.g"), (x.ty,))[0]
 
     program.fns[f"{name}.G"] = fn(f"{name}.G", (of.params[-1].ty,), grad, supply)
     return f"{name}.G"

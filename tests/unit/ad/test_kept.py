@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from dplc.ad.builder import int_
 from dplc.ad.differentiate import differentiate
 from dplc.ad.reverse import preaccumulation
 from dplc.ad.reverse.min_cut import cut
 from dplc.flat import term as f
+from dplc.flat.build import integer
 from dplc.flat.walk import every
 from flatly import INT, VEC, Builder, F, array, build, check, fn, for_, gradient, if_, num, while_
 
@@ -47,10 +47,17 @@ def midpoint(b: Builder, x: f.Var) -> f.Atom:
     """Steps whose backward code needs much that the state alone gives again."""
 
     def step(c: Builder, i: f.Var, s: f.Var) -> list[f.Atom]:
-        half = c.op("add", s, c.op("mul", num(0.05), c.op("mul", c.op("mul", s, x), c.op("sub", num(1.0), s))))
-        return [c.op("add", s, c.op("mul", num(0.1), c.op("mul", c.op("mul", half, x), c.op("sub", num(1.0), half))))]
+        half = c.op(
+            "add", (s, c.op("mul", (num(0.05), c.op("mul", (c.op("mul", (s, x)), c.op("sub", (num(1.0), s)))))))
+        )
+        return [
+            c.op(
+                "add",
+                (s, c.op("mul", (num(0.1), c.op("mul", (c.op("mul", (half, x)), c.op("sub", (num(1.0), half))))))),
+            )
+        ]
 
-    return for_(b, int_(20), (num(0.5),), step)[0]
+    return for_(b, integer(20), (num(0.5),), step)[0]
 
 
 def test_a_loop_keeps_its_state_alone() -> None:
@@ -67,16 +74,16 @@ def tree(supply: f.Supply) -> f.Program:
 
     def body(b: Builder, n: f.Var, x: f.Var) -> f.Atom:
         def leaf(c: Builder) -> f.Atom:
-            return c.op("add", x, c.op("mul", num(0.1), c.op("cast", n, to="f64")))
+            return c.op("add", (x, c.op("mul", (num(0.1), c.op("cast", (n,), to="f64")))))
 
         def node(c: Builder) -> f.Atom:
-            (left,) = c.call("f", (c.op("sub", n, int_(1)), x), (F,))
-            (right,) = c.call("f", (c.op("sub", n, int_(2)), x), (F,))
-            return c.op("add", c.op("mul", num(0.5), c.op("mul", left, right)), x)
+            (left,) = c.calls("f", (c.op("sub", (n, integer(1))), x), (F,))
+            (right,) = c.calls("f", (c.op("sub", (n, integer(2))), x), (F,))
+            return c.op("add", (c.op("mul", (num(0.5), c.op("mul", (left, right)))), x))
 
-        return if_(b, b.op("lt", n, int_(2)), leaf, node)
+        return if_(b, b.op("lt", (n, integer(2))), leaf, node)
 
-    start = fn("g", (F,), lambda b, x: b.call("f", (int_(7), x), (F,))[0], supply)
+    start = fn("g", (F,), lambda b, x: b.calls("f", (integer(7), x), (F,))[0], supply)
     return f.Program({"f": fn("f", (INT, F), body, supply), "g": start})
 
 
@@ -94,7 +101,7 @@ def test_recursion_keeps_a_record_for_each_path(monkeypatch: pytest.MonkeyPatch)
 def test_tangents_through_recursion_are_known_to_be_there() -> None:
     supply = f.Supply()
     program = tree(supply)
-    program.fns["g.J"] = fn("g.J", (F, F), lambda b, x, dx: b.bind((F, F), f.Ad("jvp", "g", (x, dx), "j")), supply)
+    program.fns["g.J"] = fn("g.J", (F, F), lambda b, x, dx: b.bind(f.Ad("jvp", "g", (x, dx), "j"), (F, F)), supply)
     made = differentiate(program)
     assert "select" not in {b.rhs.op for fn in made.fns.values() for b in every(fn.body) if isinstance(b.rhs, f.Op)}
 
@@ -104,12 +111,12 @@ def sometimes(supply: f.Supply) -> f.Program:
 
     def body(b: Builder, n: f.Var, x: f.Var) -> f.Atom:
         def more(c: Builder) -> f.Atom:
-            (rest,) = c.call("f", (c.op("sub", n, int_(1)), x), (F,))
-            return c.op("sqrt", c.op("mul", x, rest))
+            (rest,) = c.calls("f", (c.op("sub", (n, integer(1))), x), (F,))
+            return c.op("sqrt", (c.op("mul", (x, rest)),))
 
-        return if_(b, b.op("eq", n, int_(0)), lambda c: num(1.0), more)
+        return if_(b, b.op("eq", (n, integer(0))), lambda c: num(1.0), more)
 
-    start = fn("g", (F,), lambda b, x: b.call("f", (int_(3), x), (F,))[0], supply)
+    start = fn("g", (F,), lambda b, x: b.calls("f", (integer(3), x), (F,))[0], supply)
     return f.Program({"f": fn("f", (INT, F), body, supply), "g": start})
 
 
@@ -120,13 +127,13 @@ def test_a_wrong_guess_is_taken_back() -> None:
 
 def root(b: Builder, a: f.Var) -> f.Atom:
     """Newton's method, to where it stands still."""
-    start = b.op("mul", num(0.5), b.op("add", a, num(1.0)))
+    start = b.op("mul", (num(0.5), b.op("add", (a, num(1.0)))))
 
     def test(c: Builder, before: f.Var, x: f.Var) -> f.Atom:
-        return c.op("gt", c.op("abs", c.op("sub", x, before)), num(1e-12))
+        return c.op("gt", (c.op("abs", (c.op("sub", (x, before)),)), num(1e-12)))
 
     def step(c: Builder, before: f.Var, x: f.Var) -> list[f.Atom]:
-        return [x, c.op("mul", num(0.5), c.op("add", x, c.op("div", a, x)))]
+        return [x, c.op("mul", (num(0.5), c.op("add", (x, c.op("div", (a, x))))))]
 
     return while_(b, (num(0.0), start), test, step)[1]
 
@@ -147,21 +154,23 @@ def waves(b: Builder, xs: f.Var) -> f.Atom:
     """The sum of sin x / sqrt x."""
 
     def point(c: Builder, i: f.Var) -> f.Atom:
-        x = c.op("index", xs, i)
-        return c.op("div", c.op("sin", x), c.op("sqrt", x))
+        x = c.op("index", (xs, i))
+        return c.op("div", (c.op("sin", (x,)), c.op("sqrt", (x,))))
 
-    return b.op("sum", build(b, b.op("dim", xs, k=0), point))
+    return b.op("sum", (build(b, b.op("dim", (xs,), k=0), point),))
 
 
 def pairs(b: Builder, xs: f.Var) -> f.Atom:
     """The sum of log (sum of exp (x y)), over all x and y."""
-    n = b.op("dim", xs, k=0)
+    n = b.op("dim", (xs,), k=0)
 
     def row(c: Builder, i: f.Var) -> f.Atom:
-        x = c.op("index", xs, i)
-        return c.op("log", c.op("sum", build(c, n, lambda d, j: d.op("exp", d.op("mul", x, d.op("index", xs, j))))))
+        x = c.op("index", (xs, i))
+        return c.op(
+            "log", (c.op("sum", (build(c, n, lambda d, j: d.op("exp", (d.op("mul", (x, d.op("index", (xs, j)))),))),)),)
+        )
 
-    return b.op("sum", build(b, n, row))
+    return b.op("sum", (build(b, n, row),))
 
 
 @pytest.mark.parametrize("write", [waves, pairs])
@@ -175,12 +184,12 @@ def test_points_are_computed_again(write: Callable) -> None:
 
 def changed(b: Builder, xs: f.Var) -> f.Atom:
     """An array that each step reads and updates: kept as it is, it would be copied by each step."""
-    n = b.op("dim", xs, k=0)
+    n = b.op("dim", (xs,), k=0)
 
     def step(c: Builder, i: f.Var, a: f.Var) -> list[f.Atom]:
-        return [c.op("update", a, c.op("sin", c.op("index", a, i)), i)]
+        return [c.op("update", (a, c.op("sin", (c.op("index", (a, i)),)), i))]
 
-    return b.op("sum", for_(b, n, (xs,), step)[0])
+    return b.op("sum", (for_(b, n, (xs,), step)[0],))
 
 
 def test_an_array_that_is_updated_is_not_kept_by_each_step() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from dplc.ad.builder import Builder
 from dplc.ad.rules.bulk import masked
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.interp import Machine
 from dplc.flat.verify import verify
 from dplc.passes.simplify.nan_guards import branch_on_nan_guards
@@ -19,7 +19,7 @@ def program() -> f.Program:
     supply = f.Supply()
     t, p = f.Var("t", f.F64), f.Var("p", f.F64)
     b = Builder(supply)
-    result = masked(b, Part(t, MAYBE_ZERO), b.op("mul", t, p))
+    result = masked(b, Part(t, MAYBE_ZERO), b.op("mul", (t, p)))
     return f.Program({"f": f.Fn("f", (t, p), (f.F64,), b.block(result))})
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dplc.ad.builder import Builder, int_
 from dplc.flat import term as f
+from dplc.flat.build import Builder, integer
 from dplc.flat.interp import Array, Machine
 from dplc.flat.show import show_fn
 from dplc.flat.verify import verify
@@ -20,7 +20,7 @@ def num(x: float) -> f.Const:
 
 def function(name: str, params: tuple[f.Type, ...], write: Callable[..., f.Atom], supply: f.Supply) -> f.Fn:
     b = Builder(supply)
-    vars_ = tuple(b.fresh("p", ty) for ty in params)
+    vars_ = tuple(b.var("p", ty) for ty in params)
     result = write(b, *vars_)
     return f.Fn(name, vars_, (result.ty,), b.block(result), name)
 
@@ -38,14 +38,14 @@ def words(lines: list[str]) -> list[str]:
 
 def test_inline_fold_share() -> None:
     supply = f.Supply()
-    half = function("half", (F,), lambda b, x: b.op("mul", x, num(0.5)), supply)
+    half = function("half", (F,), lambda b, x: b.op("mul", (x, num(0.5))), supply)
 
     def main(b: Builder, a: f.Var) -> f.Atom:
-        tup = b.make((a, b.op("add", num(1.0), num(2.0))))
-        y = b.call("half", (b.get(tup, 0),), (F,))[0]
-        z = b.op("mul", b.op("mul", a, num(0.5)), num(1.0))
-        b.op("sin", a)
-        return b.op("mul", b.op("add", y, z), b.get(tup, 1))
+        tup = b.make((a, b.op("add", (num(1.0), num(2.0)))))
+        y = b.calls("half", (b.get(tup, 0),), (F,))[0]
+        z = b.op("mul", (b.op("mul", (a, num(0.5))), num(1.0)))
+        b.op("sin", (a,))
+        return b.op("mul", (b.op("add", (y, z)), b.get(tup, 1)))
 
     program = f.Program({"half": half, "main": function("main", (F,), main, supply)})
     assert words(simplified(program, 3.0)) == ["mul", "add", "mul", "return"]
@@ -55,7 +55,7 @@ def test_zero_and_minus_zero_are_different_constants() -> None:
     supply = f.Supply()
 
     def main(b: Builder, a: f.Var) -> f.Atom:
-        return b.op("add", b.op("div", a, num(0.0)), b.op("max", b.op("div", a, num(-0.0)), num(1.0)))
+        return b.op("add", (b.op("div", (a, num(0.0))), b.op("max", (b.op("div", (a, num(-0.0))), num(1.0)))))
 
     lines = simplified(f.Program({"main": function("main", (F,), main, supply)}), 1.0)
     assert words(lines).count("div") == 2
@@ -66,9 +66,9 @@ def test_known_constructor() -> None:
     data = f.DataDecl("option", (None, F), ("None", "Some"))
 
     def main(b: Builder, a: f.Var) -> f.Atom:
-        some, payload = b.con("option", 1, a), b.fresh("x", F)
+        some, payload = b.con("option", 1, a), b.var("x", F)
         cases = (f.Case(0, None, f.Block((), (num(0.0),))), f.Case(1, payload, f.Block((), (payload,))))
-        return b.bind((F,), f.Switch(some, cases, None))[0]
+        return b.bind(f.Switch(some, cases, None), (F,))[0]
 
     program = f.Program({"main": function("main", (F,), main, supply)}, {"option": data})
     assert words(simplified(program, 3.0)) == ["return"]
@@ -79,10 +79,10 @@ def test_loops() -> None:
     supply = f.Supply()
 
     def main(b: Builder, a: f.Var, n: f.Var) -> f.Atom:
-        state, index, inner = b.fresh("s", f.Tup((F, F, F))), b.fresh("i", INT), b.inner()
-        total = inner.op("add", inner.get(state, 0), inner.op("exp", inner.get(state, 1)))
-        body = inner.block(inner.make((total, inner.get(state, 1), inner.op("mul", inner.get(state, 2), a))))
-        (last,) = b.bind((state.ty,), f.For(index, n, (state,), (b.make((num(0.0), a, a)),), body))
+        state, index, inner = b.var("s", f.Tup((F, F, F))), b.var("i", INT), b.inner()
+        total = inner.op("add", (inner.get(state, 0), inner.op("exp", (inner.get(state, 1),))))
+        body = inner.block(inner.make((total, inner.get(state, 1), inner.op("mul", (inner.get(state, 2), a)))))
+        (last,) = b.bind(f.For(index, n, (state,), (b.make((num(0.0), a, a)),), body), (state.ty,))
         return b.get(last, 0)
 
     lines = simplified(f.Program({"main": function("main", (F, INT), main, supply)}), 0.5, 4)
@@ -93,9 +93,9 @@ def test_an_error_stays() -> None:
     supply = f.Supply()
 
     def main(b: Builder, a: f.Var) -> f.Atom:
-        b.op("index", a, int_(7))
-        b.op("index", a, int_(1), unchecked=True)
-        return b.op("sum", a)
+        b.op("index", (a, integer(7)))
+        b.op("index", (a, integer(1)), unchecked=True)
+        return b.op("sum", (a,))
 
     lines = simplified_only(f.Program({"main": function("main", (VEC,), main, supply)}))
     assert words(lines) == ["index", "sum", "return"]
@@ -109,11 +109,11 @@ def test_arrays_are_measured_where_they_are_born() -> None:
     supply = f.Supply()
 
     def main(b: Builder, a: f.Var, n: f.Var) -> f.Atom:
-        changed = b.op("update", a, num(1.0), int_(0))
-        made = b.op("mul", b.op("fill", n, num(2.0)), changed)
-        count = b.op("add", b.op("dim", made, k=0), b.op("dim", changed, k=0))
-        b.bind((), f.Op("check_equal", (b.op("dim", a, k=0), b.op("dim", changed, k=0))))
-        return b.op("add", b.op("sum", made), b.op("cast", count, to="f64"))
+        changed = b.op("update", (a, num(1.0), integer(0)))
+        made = b.op("mul", (b.op("fill", (n, num(2.0))), changed))
+        count = b.op("add", (b.op("dim", (made,), k=0), b.op("dim", (changed,), k=0)))
+        b.bind(f.Op("check_equal", (b.op("dim", (a,), k=0), b.op("dim", (changed,), k=0))), ())
+        return b.op("add", (b.op("sum", (made,)), b.op("cast", (count,), to="f64")))
 
     program = f.Program({"main": function("main", (VEC, INT), main, supply)})
     lines = simplified(program, Array((3,), [1.0, 2.0, 3.0]), 3)

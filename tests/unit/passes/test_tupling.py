@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 from dpl.source import NOWHERE, Source
-from dplc.ad.builder import Builder
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.call_graph import groups
 from dplc.flat.verify import verify
 from dplc.flat.walk import every
@@ -117,27 +117,27 @@ def test_what_comes_later_is_not_known_before() -> None:
     one, two, half = f.Const(1, f.I64), f.Const(2, f.I64), f.Const(0.5, f.F64)
 
     def call(b: Builder, *args: f.Atom) -> f.Var:
-        return b.call("g", args, (f.F64,), NOWHERE)[0]
+        return b.calls("g", args, (f.F64,), NOWHERE)[0]
 
     def either(b: Builder, cond: f.Atom, then: Builder, gives: f.Atom, other: f.Atom) -> f.Var:
-        return b.bind((f.F64,), f.If(cond, then.block(gives), f.Block((), (other,))))[0]
+        return b.bind(f.If(cond, then.block(gives), f.Block((), (other,))), (f.F64,))[0]
 
     b, x, y, n = Builder(supply), f.Var("x", f.F64), f.Var("y", f.F64), f.Var("n", f.I64)
     inner = b.inner()
-    product = inner.op("mul", inner.op("sin", y), call(inner, x, y, inner.op("sub", n, one)))
-    g = f.Fn("g", (x, y, n), (f.F64,), b.block(either(b, b.op("gt", n, one), inner, product, x)))
+    product = inner.op("mul", (inner.op("sin", (y,)), call(inner, x, y, inner.op("sub", (n, one)))))
+    g = f.Fn("g", (x, y, n), (f.F64,), b.block(either(b, b.op("gt", (n, one)), inner, product, x)))
 
     b, t, m = Builder(supply), f.Var("t", f.Tup((f.F64, f.F64))), f.Var("m", f.I64)
     first = call(b, f.Const(1.0, f.F64), half, m)
     inner = b.inner()
-    early = inner.op("add", *(call(inner, inner.get(t, k), half, two) for k in (0, 1)))
-    middle = either(b, b.op("gt", m, two), inner, early, first)
-    last = call(b, b.op("mul", b.get(t, 0), middle), half, m)
-    main = f.Fn("main", (t, m), (f.F64,), b.block(b.op("add", middle, b.op("add", first, last))))
+    early = inner.op("add", tuple(call(inner, inner.get(t, k), half, two) for k in (0, 1)))
+    middle = either(b, b.op("gt", (m, two)), inner, early, first)
+    last = call(b, b.op("mul", (b.get(t, 0), middle)), half, m)
+    main = f.Fn("main", (t, m), (f.F64,), b.block(b.op("add", (middle, b.op("add", (first, last))))))
 
     b = Builder(supply)
     b.binds.append(f.Bind((t,), f.TupMake((half, half))))  # elsewhere, `t` is another tuple
-    other = f.Fn("other", (), (f.F64,), b.block(b.op("add", call(b, half, half, two), call(b, half, half, two))))
+    other = f.Fn("other", (), (f.F64,), b.block(b.op("add", (call(b, half, half, two), call(b, half, half, two)))))
     program = f.Program({"other": other, "g": g, "main": main})
     verify(program)
     made = tupling(program)

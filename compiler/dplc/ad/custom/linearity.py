@@ -14,11 +14,11 @@ from collections.abc import Iterable, Sequence
 from dpl.source import Span
 
 from dplc.ad.activity import Node
-from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives
 from dplc.ad.rules import bulk
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
 from dplc.flat.walk import rebuild, unchanged
@@ -121,11 +121,11 @@ class Checking:
             return
         size = self.size(b, atom) if isinstance(atom.ty, f.Arr) else atom
         failing = b.inner()
-        failing.bind((), f.Op("fail", (MESSAGE,), (("code", "R0504"),), self.span))
-        b.bind((), f.If(b.op("ne", size, f.Const(0.0, size.ty)), failing.block(), f.Block((), ())))
+        failing.bind(f.Op("fail", (MESSAGE,), (("code", "R0504"),), self.span), ())
+        b.bind(f.If(b.op("ne", (size, f.Const(0.0, size.ty))), failing.block(), f.Block((), ())), ())
 
     def size(self, b: Builder, array: f.Atom) -> f.Var:
         """The sum of the absolute values; 0 for null."""
         some = b.inner()
-        total = some.op("sum_to", some.op("abs", array), rank=0)
-        return b.choose(b.op("is_null", array), f.Block((), (zero(total.ty),)), some.block(total))[0]
+        total = some.op("sum_to", (some.op("abs", (array,)),), rank=0)
+        return b.choose(b.op("is_null", (array,)), f.Block((), (zero(total.ty),)), some.block(total))[0]

@@ -20,13 +20,13 @@ from collections.abc import Iterable, Sequence
 
 from dpl.node import node
 
-from dplc.ad.builder import UNIT, Builder
 from dplc.ad.custom import linearity
 from dplc.ad.derivatives import Derivatives, Forwarded, Reversed
 from dplc.ad.tangents import shape_check
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, signed
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
+from dplc.flat.build import UNIT_ATOM, Builder
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tup
     one."""
     b = Builder(d.supply)
     given = given_tangents(d, b, fn, active)
-    values = b.call(fn.name, fn.params, fn.results, fn.span)
+    values = b.calls(fn.name, fn.params, fn.results, fn.span)
     _, slopes = along(d, b, without_rule(d, fn), fn.params, list(given.items()), again=True)
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
     finish_forward(d, fn, made, b, given, values, [slopes.get(i, signed(b, None, types[i])) for i in made.results])
@@ -70,7 +70,7 @@ def forward_body(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tup
 def given_tangents(d: Derivatives, b: Builder, fn: f.Fn, active: Sequence[tuple[int, Zeros]]) -> dict[int, Part]:
     """The tangent parameters of f.jvp, by the number of the leaf."""
     types = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
-    return {i: Part(b.fresh("d", types[i]), zeros) for i, zeros in active}
+    return {i: Part(b.var("d", types[i]), zeros) for i, zeros in active}
 
 
 def along(
@@ -82,11 +82,11 @@ def along(
     fn = d.body(name)
     made = d.forward(name, tuple([(i, part.zeros) for i, part in captured]), fn.span) if captured else None
     if made is None or not made.results:
-        return () if again else b.call(name, args, fn.results, fn.span), {}
+        return () if again else b.calls(name, args, fn.results, fn.span), {}
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
     given = (*args, *(part.atom for _, part in captured))
     name = d.silent.name(made.name) if again else made.name
-    values = b.call(name, given, (*fn.results, *(types[i] for i in made.results)), fn.span)
+    values = b.calls(name, given, (*fn.results, *(types[i] for i in made.results)), fn.span)
     width = len(fn.results)
     outs = [out if zeros is MAYBE_ZERO else signed(b, Part(out, zeros), out.ty)
             for out, zeros in zip(values[width:], made.zeros, strict=True)]  # fmt: skip
@@ -117,9 +117,9 @@ def reverse(
         (y, kept), more = there_and_kept(d, there, name, fn.params, side)
         formed = (x,) if shape_check.has_form(x.ty) else ()
         value = there.make((kept, y, *more, *formed))
-        param = back.fresh("res", value.ty)
+        param = back.var("res", value.ty)
         dy = d.convert.from_tan(back, [seeds.get(i) for i in range(width(d, fn))], back.get(param, 1))
-        (dx,) = back.call(rule.pullback, (back.get(param, 0), dy), (x.ty,), fn.span)
+        (dx,) = back.calls(rule.pullback, (back.get(param, 0), dy), (x.ty,), fn.span)
         if formed:
             shape_check.check(d.convert, back, dx, back.get(param, 2 + len(more)), "rule_cotangent", fn.span)
         parts = d.convert.to_tan(back, dx)
@@ -130,13 +130,13 @@ def reverse(
         if side is None:
             linear = linearise(d, there, name, fn.params, x, cts, fn, asked)
             (y, dy), value = linear.values, there.make((linear.residual,))
-            param = back.fresh("res", value.ty)
+            param = back.var("res", value.ty)
             parts = linear.transpose(back, back.get(param, 0), cts)
         else:
             nothing = no_tangent(d, there, x)
             (y, dy), more = there_and_kept(d, there, name, (*fn.params, nothing), side)
             value = there.make((*fn.params, *more))
-            param = back.fresh("res", value.ty)
+            param = back.var("res", value.ty)
             params = [back.get(param, i) for i in range(len(fn.params))]
             linear = linearise(d, back, name, params, params[-1], cts, fn, asked, again=True)
             parts = linear.transpose(back, linear.residual, cts)
@@ -156,10 +156,10 @@ def reverse_body(
     there, back = Builder(d.supply), Builder(d.supply)
     seeds, accs = given_cotangents(d, back, fn, active, wanted)
     side = flowing(d, name, active, wanted)
-    values = there.call(fn.name, fn.params, fn.results, fn.span)
+    values = there.calls(fn.name, fn.params, fn.results, fn.span)
     _, more = there_and_kept(d, there, name, fn.params, side, again=True)
     value = there.make(more)
-    param = back.fresh("res", value.ty)
+    param = back.var("res", value.ty)
     totals: dict[int, f.Atom] = {**accs}
     if side is not None:
         totals |= taken_back(back, side, back.get(param, 0), seeds, accs)
@@ -227,9 +227,9 @@ def there_and_kept(
     prints nothing."""
     fn = d.body(name)
     if side is None:
-        return () if again else b.call(name, args, fn.results, fn.span), ()
+        return () if again else b.calls(name, args, fn.results, fn.span), ()
     there = d.silent.name(side.made.fwd) if again else side.made.fwd
-    *values, kept = b.call(there, args, (*fn.results, side.made.residual), fn.span)
+    *values, kept = b.calls(there, args, (*fn.results, side.made.residual), fn.span)
     return values, (kept,)
 
 
@@ -238,7 +238,7 @@ def taken_back(
 ) -> dict[int, f.Atom]:
     """The cotangents of the captures."""
     mine = [accs[i] for i in side.active]
-    outs = b.call(side.made.bwd, (kept, *(seeds[i] for i in side.wanted), *mine), [a.ty for a in mine])
+    outs = b.calls(side.made.bwd, (kept, *(seeds[i] for i in side.wanted), *mine), [a.ty for a in mine])
     return dict(zip(side.active, outs, strict=True))
 
 
@@ -249,7 +249,7 @@ def given_cotangents(
     leaf."""
     types = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
     leaves = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
-    return {i: b.fresh("c", types[i]) for i, _ in wanted}, {i: b.fresh("c", leaves[i]) for i in active}
+    return {i: b.var("c", types[i]) for i, _ in wanted}, {i: b.var("c", leaves[i]) for i in active}
 
 
 def finish_reverse(
@@ -285,7 +285,7 @@ class Linear:
         if self.made is not None:
             accs = [signed(b, None, self.leaves[i]) for i in self.active]
             seeds = [part.atom for part in (cts[i] for i in self.wanted) if part is not None]
-            for i, out in zip(self.active, b.call(self.made.bwd, (residual, *seeds, *accs), [a.ty for a in accs])):
+            for i, out in zip(self.active, b.calls(self.made.bwd, (residual, *seeds, *accs), [a.ty for a in accs])):
                 outs[i] = out
         return outs
 
@@ -307,12 +307,12 @@ def linearise(
     wanted = [(i, part, on) for i, part, on in flows if part is not None and on]
     args = (*fixed, no_tangent(d, b, like))
     if not wanted:
-        values = b.call(d.silent.name(name) if again else name, args, fn.results, of.span)  # it may fail
-        return Linear(values, UNIT, None, leaves, (), ())
+        values = b.calls(d.silent.name(name) if again else name, args, fn.results, of.span)  # it may fail
+        return Linear(values, UNIT_ATOM, None, leaves, (), ())
     active = tuple(sorted(frozenset[int]().union(*(on for _, _, on in wanted))))
     made = d.reverse(name, active, tuple((before + i, part.zeros) for i, part, _ in wanted), of.span)
     there = d.silent.name(made.fwd) if again else made.fwd
-    *values, residual = b.call(there, args, (*fn.results, made.residual), of.span)
+    *values, residual = b.calls(there, args, (*fn.results, made.residual), of.span)
     own = tuple(i - start for i in active)
     return Linear(values, residual, made, leaves, own, tuple(i for i, _, _ in wanted))
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dplc.ad.activity import Graph, Node, component
-from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives, Mode
 from dplc.ad.loops import split, with_states
 from dplc.ad.rules import bulk, products
@@ -43,6 +42,7 @@ from dplc.ad.tangents.symbolic_zeros import (
 )
 from dplc.ad.tangents.symbolic_zeros import total as sum_of
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.nans import guarded
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -69,7 +69,7 @@ class Forward:
         b = Builder(self.d.supply)
         nodes = [(p.name, i) for p in fn.params for i in range(len(self.tangents.leaves(p.ty)))]
         types = [leaf for p in fn.params for leaf in self.tangents.leaves(p.ty)]
-        seeds = [b.fresh("d", types[i]) for i, _ in self.active]
+        seeds = [b.var("d", types[i]) for i, _ in self.active]
         for (i, zeros), seed in zip(self.active, seeds, strict=True):
             self.env[nodes[i]] = by_sign(b, seed, zeros)
         self.block(b, fn.body)
@@ -113,7 +113,7 @@ class Forward:
             return part or Part(self.tangents.pack(b, atom.ty, [None] * len(self.tangents.leaves(atom.ty))), MAYBE_ZERO)
         if part is not None and part.zeros is not MAYBE_ZERO:
             return part
-        return Part(b.op("acc_zeros", atom_of(part, ty), *self.dims(b, atom)), ZERO_ELEMENTS)
+        return Part(b.op("acc_zeros", (atom_of(part, ty), *self.dims(b, atom))), ZERO_ELEMENTS)
 
     def dims(self, b: Builder, atom: f.Atom) -> tuple[f.Atom, ...]:
         """The dimensions of the tangent of an array."""
@@ -129,7 +129,7 @@ class Forward:
             return write(b, part)
         some = b.inner()
         parts = write(some, Part(part.atom, ZERO_ELEMENTS if isinstance(part.atom.ty, f.Arr) else MAYBE_ZERO))
-        null = b.op("is_null", part.atom)
+        null = b.op("is_null", (part.atom,))
         told = [marks([b, some], [None, p], null) for p in parts]
         nothing = f.Block((), (*(end_of(0, [None, p], p.atom.ty) for p in parts), *(mark[0] for mark in told if mark)))
         vars_ = b.choose(null, nothing, some.block(*(p.atom for p in parts), *(mark[1] for mark in told if mark)))
@@ -196,7 +196,7 @@ class Forward:
             return
         types = [leaf for arg in call.args for leaf in self.tangents.leaves(arg.ty)]
         leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
-        outs = [b.fresh("d", leaves[i][2]) for i in made.results]
+        outs = [b.var("d", leaves[i][2]) for i in made.results]
         args = (*call.args, *(sent(b, parts.get(i), types[i]) for i, _ in active), *self.extra)
         b.binds.append(f.Bind((*vars_, *outs), f.Call(made.name, args, call.span)))
         for i, out, zeros in zip(made.results, outs, made.zeros, strict=True):
@@ -223,10 +223,10 @@ class Forward:
             ends.append([part for r in block.results for part in self.parts(r)])
         leaves = [(v, i, leaf) for v in vars_ for i, leaf in enumerate(self.tangents.leaves(v.ty))]
         carried = [k for k in range(len(leaves)) if any(end[k] for end in ends)]
-        outs = [b.fresh("d", leaves[k][2]) for k in carried]
+        outs = [b.var("d", leaves[k][2]) for k in carried]
         came = {k: [end[k] for end in ends] for k in carried}
         told = {k: mark for k in carried if (mark := marks(inners, came[k], cond))}
-        more = {k: b.fresh("a", mark[0].ty) for k, mark in told.items()}
+        more = {k: b.var("a", mark[0].ty) for k, mark in told.items()}
         done = [
             inner.block(
                 *block.results,
@@ -283,12 +283,12 @@ class Forward:
         leaves = [(s, i, leaf) for s in rhs.state for i, leaf in enumerate(self.tangents.leaves(s.ty))]
         inits = [part for init in rhs.inits for part in self.parts(init)]
         carried = [k for k, (s, i, _) in enumerate(leaves) if (s.name, i) in self.varied]
-        states = [b.fresh("d", leaves[k][2]) for k in carried]
+        states = [b.var("d", leaves[k][2]) for k in carried]
         marked: dict[int, f.Var] = {}
         for k, state in zip(carried, states, strict=True):
             zeros = MAYBE_ZERO if k in doubtful else either([inits[k]])
             if known and zeros is MAYBE_ZERO and f.is_float(state.ty):
-                marked[k] = b.fresh("a", f.BOOL)
+                marked[k] = b.var("a", f.BOOL)
             certain = k in marked and known is Told.CERTAINLY
             self.env[(leaves[k][0].name, leaves[k][1])] = Part(state, zeros, marked.get(k), certain=certain)
         inner = b.inner()
@@ -308,8 +308,8 @@ class Forward:
             *rhs.body.results[width:],
             *kept,
         )
-        outs = [b.fresh("d", leaves[k][2]) for k in carried]
-        more = {k: b.fresh("a", f.BOOL) for k in marked}
+        outs = [b.var("d", leaves[k][2]) for k in carried]
+        more = {k: b.var("a", f.BOOL) for k in marked}
         starts = [*(atom_of(inits[k], leaves[k][2]) for k in carried), *(absence(b, inits[k]) for k in marked)]
         loop = with_states(rhs, (*states, *marked.values()), starts, body, rhs.collect + len(kept))
         b.binds.append(f.Bind((*bind.vars[:width], *outs, *more.values(), *self.collected(b, bind, kept)), loop))
@@ -336,14 +336,14 @@ class Forward:
         if not kept:
             return bind.vars[-1:]
         items = bind.rhs.body.results[len(bind.rhs.state) :]
-        return (b.fresh("kept", f.Arr(f.Tup((*(a.ty for a in items), kept[0].ty)), 1)),)
+        return (b.var("kept", f.Arr(f.Tup((*(a.ty for a in items), kept[0].ty)), 1)),)
 
     def split(self, b: Builder, bind: f.Bind, kept: Sequence[f.Atom], width: int) -> None:
         """An array of collected tuples with their tangents -> an array of tuples and an array of tangents."""
         if not kept:
             return
         both, primal = b.binds[-1].vars[-1], bind.vars[-1]
-        tangent = b.fresh("d", f.Arr(kept[0].ty, 1))
+        tangent = b.var("d", f.Arr(kept[0].ty, 1))
         split(b, both, [primal, tangent], [width - 1, None])
         self.env[(primal.name, 0)] = Part(tangent, ZERO_ELEMENTS)
 
@@ -353,7 +353,7 @@ class Forward:
         self.block(inner, build.body)
         results = build.body.results
         solid = [(v, self.solid(inner, r)) for v, r in zip(vars_, results, strict=True) if any(self.parts(r))]
-        outs = [b.fresh("d", self.tangents.of(v.ty)) for v, _ in solid]
+        outs = [b.var("d", self.tangents.of(v.ty)) for v, _ in solid]
         body = inner.block(*results, *(part.atom for _, part in solid))
         sizes = dict(zip([v.name for v in vars_], build.inner))
         own = (*build.inner, *(self.inner_sizes(v, sizes[v.name]) for v, _ in solid)) if sizes else ()
@@ -449,7 +449,7 @@ class Forward:
             name = "acc_add" if total.nullable or part.nullable else "add"
             if name == "acc_add":
                 total, part = (p.alike(bulk.lift(b, p.atom, y), p.zeros) for p in (total, part))
-            total = sum_of(b, b.op(name, total.atom, part.atom), (total, part))
+            total = sum_of(b, b.op(name, (total.atom, part.atom)), (total, part))
         return [self.lifted(b, total.atom, total, y, True)]
 
     def lifted(self, b: Builder, atom: f.Atom, of: Part, y: f.Var, now: bool) -> Part:
@@ -467,8 +467,8 @@ def zeros_of_choice(y: f.Var) -> Zeros:
 
 def linear(b: Builder, op: f.Op, tangents: dict[int, f.Atom]) -> f.Var:
     """A linear operation on tangents: the operation itself, with the tangents in place of their primals."""
-    args = (tangents.get(i, arg) for i, arg in enumerate(op.args))
-    return b.op(op.op, *args, span=op.span, **dict(op.attrs))
+    args = [tangents.get(i, arg) for i, arg in enumerate(op.args)]
+    return b.op(op.op, args, span=op.span, **dict(op.attrs))
 
 
 def product(b: Builder, op: f.Op, i: int, t: Part) -> f.Atom:

@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from dpl.node import field, record
 
 from dplc.ad.activity import Node
-from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.branch_records import BranchRecords, fits
 from dplc.ad.reverse.cotangents import Inner, Scope, branch
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, by_sign, nowhere, signed
 from dplc.flat import term as f
+from dplc.flat.build import Builder, integer
 from dplc.flat.copy import Renamed
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import with_branches
@@ -50,7 +50,7 @@ class Branch:
         for i, block in enumerate(inner_blocks(rhs)):
             payload = payloads[i] if i < len(payloads) else None
             params = () if payload is None else (payload,)
-            self.tapes.append(Tape(self.reverse, block, params, self.tape, self.tape.runs, int_(1)))
+            self.tapes.append(Tape(self.reverse, block, params, self.tape, self.tape.runs, integer(1)))
         self.forget()
 
     def forget(self) -> None:
@@ -64,7 +64,10 @@ class Branch:
             writes = [lambda inner, i=i: self.alternative(inner, i, parts) for i in range(len(self.tapes))]
             rhs, recorded = self.bind.rhs, fits(self.tape, self.bind, scope)  # a record need not keep the condition
             branch(
-                scope, [frozenset(tape.names) for tape in self.tapes], writes, lambda blocks: self.build(scope, blocks),
+                scope,
+                [frozenset(tape.names) for tape in self.tapes],
+                writes,
+                lambda blocks: self.build(scope, blocks),
                 rhs.cond if isinstance(rhs, f.If) and not recorded else None,
             )
 
@@ -98,7 +101,7 @@ class Branch:
         some = scope.b.inner()
         leaves = tangents.unpack(some, convert.open(some, part.atom, tag))
         nothing = f.Block((), tuple(signed(some, None, leaf.ty) for leaf in leaves))
-        there = scope.b.choose(scope.b.op("is_null", part.atom), nothing, some.block(*leaves))
+        there = scope.b.choose(scope.b.op("is_null", (part.atom,)), nothing, some.block(*leaves))
         for target, leaf in zip(targets, there, strict=True):
             assert target is not None
             scope.parts[target] = by_sign(scope.b, leaf, certain=True)
@@ -156,7 +159,7 @@ class Branch:
             return with_branches(self.bind.rhs, done)
         if len(done) == 2 and self.told is not None:
             return f.If(self.slots[self.told], done[1], done[0])
-        told = int_(0) if self.told is None else self.slots[self.told]
+        told = integer(0) if self.told is None else self.slots[self.told]
         return f.Switch(told, tuple([f.Case(k, None, block) for k, block in enumerate(done)]), None)
 
     def by_parts(
@@ -203,7 +206,7 @@ class Branch:
         parts = [part for var in self.kept[i] for part in split(b, var)]
         at: dict[int, f.Atom] = dict(zip(self.places[i], parts, strict=True))
         if self.told is not None:
-            at[self.told] = f.Const(i == 1, f.BOOL) if len(self.tapes) == 2 else int_(i)
+            at[self.told] = f.Const(i == 1, f.BOOL) if len(self.tapes) == 2 else integer(i)
         items = [at[k] if k in at else dummy(b, slot.ty) for k, slot in enumerate(self.slots)]
         return f.Block((*binds, *b.binds), (*tape.block.results, *items))
 

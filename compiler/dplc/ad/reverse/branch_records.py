@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 from dpl.node import record
 
-from dplc.ad.builder import Builder
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.tape import Reverse, Tape
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.copy import Renamed
 from dplc.flat.walk import blocks as inner_blocks
 from dplc.flat.walk import mentioned, with_branches

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dplc.ad.activity import Graph
-from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives, Reversed
 from dplc.ad.reverse.preaccumulation import COPIES, ends_of, spread
 from dplc.ad.reverse.steps import step
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.tangents.symbolic_zeros import Zeros
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.copy import Copier
 from dplc.flat.walk import every
 from dplc.passes.simplify.inlined import is_on_numbers
@@ -54,14 +54,14 @@ def computed_again(
     work = Reverse(d, graph, active, wanted, step, restored=())
     there, back, zeros = work.function(fn, made.fwd, made.bwd, f"res.{made.fwd}")
     b = Builder(d.supply)
-    ys = b.call(fn.name, fn.params, fn.results, fn.span)
+    ys = b.calls(fn.name, fn.params, fn.results, fn.span)
     value = b.make(fn.params)
     made.residual = value.ty
     d.program.fns[made.fwd] = f.Fn(made.fwd, fn.params, (*fn.results, value.ty), b.block(*ys, value), fn.label, fn.span)
 
     b = Builder(d.supply)
     kept, *cts = back.params
-    param = b.fresh("res", value.ty)
+    param = b.var("res", value.ty)
     given = dict[str, f.Atom]({p.name: b.get(param, k) for k, p in enumerate(fn.params)})
     again = Copier(d.supply, given).block(there.body)
     tail = Copier(d.supply, {kept.name: again.results[-1]}).block(back.body)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dpl.node import field, record, replace
 
 from dplc.ad.activity import Node
-from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Reversed, Seeds
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
@@ -39,6 +38,7 @@ from dplc.ad.tangents.symbolic_zeros import (
     together,
 )
 from dplc.flat import term as f
+from dplc.flat.build import Builder, integer
 from dplc.flat.dims import inside, names_inside
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
@@ -86,7 +86,7 @@ class Call:
             return
         accepted, asked = d.useful(self.call.fn, tuple(targets), tuple((i, part.zeros) for i, part in parts))
         made = d.reverse(self.call.fn, accepted, asked, self.call.span)
-        residual = self.tape.own(scope.b.fresh("res", made.residual))
+        residual = self.tape.own(scope.b.var("res", made.residual))
         self.made = (made, residual)
         given = dict(parts)
         if made.jacobian:
@@ -115,7 +115,7 @@ class Call:
         ins, outs = self.leaves(self.call.args), self.leaves(self.vars)
         accs = [sent(scope.b, before.get(i), ins[i]) for i in accepted]
         args = (residual, *(sent(scope.b, given.get(i), outs[i]) for i, _ in asked), *accs)
-        after = scope.b.call(made.bwd, args, [ins[i] for i in accepted], self.call.span)
+        after = scope.b.calls(made.bwd, args, [ins[i] for i in accepted], self.call.span)
         for i, out, zeros in zip(accepted, after, made.zeros, strict=True):
             if i in before:
                 old = before[i]
@@ -160,7 +160,7 @@ class Body:
         alone = [var for var in kept if var.name not in arrays and regular(var)]
         if any(isinstance(var.ty, f.Data) for var in kept if var.name not in arrays):
             alone = [var for var in alone if isinstance(var.ty, f.Arr)]
-        self.apart = [(var, self.home.own(b.fresh("kept", of_rank(var.ty, 1)))) for var in alone]
+        self.apart = [(var, self.home.own(b.var("kept", of_rank(var.ty, 1)))) for var in alone]
         arrays = {**arrays, **{var.name: array for var, array in self.apart}}
         self.kept = [var for var in kept if var.name not in arrays]
         for var in kept:
@@ -168,8 +168,8 @@ class Body:
                 b.binds.append(f.Bind((var,), f.Op("index", (arrays[var.name], index), (("unchecked", True),))))
         if self.kept:
             ty = f.Tup(tuple(v.ty for v in self.kept))
-            self.array = self.home.own(b.fresh("kept", f.Arr(ty, 1)))
-            tup = b.op("index", self.array, index, unchecked=True)
+            self.array = self.home.own(b.var("kept", f.Arr(ty, 1)))
+            tup = b.op("index", (self.array, index), unchecked=True)
             b.binds += self.reverse.unkeep(self.kept, tup)
         return f.Block((*before, *b.binds, *again, *body.binds), body.results)
 
@@ -184,7 +184,7 @@ class Loop:
         self.bind = bind
         self.rhs = rhs
         index = (rhs.index,) if isinstance(rhs, f.For) else ()
-        count = rhs.count if isinstance(rhs, f.For) else int_(0)
+        count = rhs.count if isinstance(rhs, f.For) else integer(0)
         self.tape = Tape(reverse, rhs.body, (*index, *rhs.state), tape, Runs.STEPS, count)
         self.body = Body(reverse, tape, self.tape)
         self.steps: f.Var | None = None  # the number of steps of a While
@@ -195,7 +195,7 @@ class Loop:
         self.steps = None
         if any(self.reverse.result_parts(scope, self.bind.vars)):
             if isinstance(self.rhs, f.While):
-                self.steps = self.body.home.own(scope.b.fresh("steps", f.I64))
+                self.steps = self.body.home.own(scope.b.var("steps", f.I64))
             self.make_solid(scope)
             self.run(scope)
 
@@ -208,7 +208,7 @@ class Loop:
             for node, part in zip(self.reverse.nodes(var), self.reverse.parts(scope, var), strict=True):
                 if node and part and part.nullable and var.ty in updated and isinstance(var.ty, f.Arr):
                     if f.is_float(var.ty.elem):
-                        zeros = scope.b.op("acc_zeros", part.atom, *self.reverse.dims(var))
+                        zeros = scope.b.op("acc_zeros", (part.atom, *self.reverse.dims(var)))
                         scope.set(node, Part(zeros, ZERO_ELEMENTS))
 
     def run(self, scope: Scope) -> None:
@@ -232,19 +232,19 @@ class Loop:
         targets = [node for r in rhs.body.results[:width] for node in self.reverse.nodes(r)]
 
         inner = LoopScope(scope, frozenset(self.tape.names))
-        states = [scope.b.fresh("c", scope.type(node)) for node in carried.values()]
+        states = [scope.b.var("c", scope.type(node)) for node in carried.values()]
         begin = [MAYBE_ZERO if doubtful else either([exits[k]]) for k in carried]
-        marked = {k: scope.b.fresh("a", f.BOOL) for k, state, zeros in zip(carried, states, begin, strict=True)
+        marked = {k: scope.b.var("a", f.BOOL) for k, state, zeros in zip(carried, states, begin, strict=True)
                   if known and zeros is MAYBE_ZERO and f.is_float(state.ty)}  # fmt: skip
         for k, state, zeros in zip(carried, states, begin, strict=True):
             certain = k in marked and known is Told.CERTAINLY
             inner.add(targets[k], Part(state, zeros, marked.get(k), certain=certain))
         count = self.steps if isinstance(rhs, f.While) else rhs.count
         assert count is not None
-        back = scope.b.fresh("j", f.I64)
-        index = rhs.index if isinstance(rhs, f.For) else scope.b.fresh("i", f.I64)
+        back = scope.b.var("j", f.I64)
+        index = rhs.index if isinstance(rhs, f.For) else scope.b.var("i", f.I64)
         before = Builder(self.reverse.d.supply)
-        last = before.op("sub", count, int_(1))
+        last = before.op("sub", (count, integer(1)))
         before.binds.append(f.Bind((index,), f.Op("sub", (last, back))))
         self.collected(scope, inner, index)
         self.tape.backward(inner)
@@ -265,7 +265,7 @@ class Loop:
         inits += inner.inits()
         loop = f.For(back, count, (*states, *marked.values(), *inner.states()), tuple(inits), body)
         loop = lowered(loop, states, self.reverse.d.supply)
-        outs = [scope.b.fresh("c", i.ty) for i in inits]
+        outs = [scope.b.var("c", i.ty) for i in inits]
         scope.b.binds.append(self.undone(f.Bind(tuple(outs), loop)))
         inner.close(outs[own:], count)
         if isinstance(rhs, f.For):
@@ -299,8 +299,8 @@ class Loop:
         (part,) = self.reverse.parts(scope, array) or (None,)
         if part is None:
             return
-        solid = scope.b.op("acc_zeros", part.atom, *self.reverse.dims(array))
-        tup = inner.b.op("index", solid, index, unchecked=True)
+        solid = scope.b.op("acc_zeros", (part.atom, *self.reverse.dims(array)))
+        tup = inner.b.op("index", (solid, index), unchecked=True)
         leaves = iter(self.reverse.tangents.unpack(inner.b, tup))
         for item in self.rhs.body.results[width:]:
             self.reverse.add(inner, item, [Part(next(leaves), MAYBE_ZERO) for _ in self.reverse.nodes(item)])
@@ -313,7 +313,7 @@ class Loop:
         states: list[f.Var] = []
         if self.steps is not None:
             state, after = f.Var(d.supply.fresh("steps"), f.I64), f.Var(d.supply.fresh("steps"), f.I64)
-            binds.append(f.Bind((after,), f.Op("add", (state, int_(1)))))
+            binds.append(f.Bind((after,), f.Op("add", (state, integer(1)))))
             states.append(state)
             results.insert(width, after)
             vars_.insert(width, self.steps)
@@ -325,7 +325,7 @@ class Loop:
         elif array is not None:
             vars_.append(array)
         loop = with_states(
-            rhs, states, [int_(0)] * len(states), f.Block(tuple(binds), (*results, *kept)), rhs.collect + len(kept)
+            rhs, states, [integer(0)] * len(states), f.Block(tuple(binds), (*results, *kept)), rhs.collect + len(kept)
         )
         b = Builder(d.supply)
         b.binds.append(f.Bind(tuple(vars_), loop))
@@ -362,13 +362,13 @@ class Build:
     def solid(self, scope: Scope, array: f.Var, part: Part) -> Part:
         if part.zeros is not MAYBE_ZERO:
             return part
-        return Part(scope.b.op("acc_zeros", part.atom, *self.reverse.dims(array)), ZERO_ELEMENTS)
+        return Part(scope.b.op("acc_zeros", (part.atom, *self.reverse.dims(array))), ZERO_ELEMENTS)
 
     def run(self, scope: Scope, parts: Sequence[tuple[int, Part]]) -> None:
         index, tangents = self.rhs.index, self.reverse.tangents
         inner = LoopScope(scope, frozenset(self.tape.names))
         for k, part in parts:
-            element = inner.b.op("index", part.atom, index, unchecked=True)
+            element = inner.b.op("index", (part.atom, index), unchecked=True)
             leaves = [Part(leaf, part.part(leaf.ty)) for leaf in tangents.unpack(inner.b, element)]
             self.reverse.add(inner, self.rhs.body.results[k], leaves)
         self.tape.backward(inner)
@@ -381,7 +381,7 @@ class Build:
         self.reverse.lengths |= {array.name: (self.rhs.count, *self.dims(var)) for var, array in self.body.apart}
         inits, states = tuple(inner.inits()), tuple(inner.states())
         loop = f.For(index, self.rhs.count, states, inits, body)
-        inner.close(scope.b.bind([i.ty for i in inits], loop, "c"), self.rhs.count)
+        inner.close(scope.b.bind(loop, [i.ty for i in inits], "c"), self.rhs.count)
         fill_over(self.reverse, scope, inner, index, self.rhs.count)
 
     def regular(self, var: f.Var) -> bool:
@@ -408,7 +408,7 @@ class Build:
             results.append(b.make(self.body.kept))
             vars_.append(array)
             binds += b.binds
-        more = tuple((int_(0),) * rank_of(r.ty) for r in results[len(self.bind.vars) :])
+        more = tuple((integer(0),) * rank_of(r.ty) for r in results[len(self.bind.vars) :])
         inner = (*self.rhs.inner, *more) if self.rhs.inner else ()
         rhs = replace(self.rhs, body=f.Block(tuple(binds), tuple(results)), inner=inner)
         return [f.Bind(tuple(vars_), rhs)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dplc.ad.activity import Node
-from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives
 from dplc.ad.reverse.covered import Filled, in_arms
 from dplc.ad.tangents.symbolic_zeros import (
@@ -29,6 +28,7 @@ from dplc.ad.tangents.symbolic_zeros import (
 )
 from dplc.ad.tangents.types import is_zero
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 
 
 class Scope:
@@ -109,12 +109,12 @@ class LoopScope(Inner):
 
     def first(self, node: Node) -> Part | None:
         before = self.parent.get(node)
-        var = self.b.fresh("c", self.type(node))
+        var = self.b.var("c", self.type(node))
         self.state.append(var)
         if before is not None and before.zeros is not MAYBE_ZERO:
             return Part(var, before.zeros)
         if f.is_float(var.ty):
-            self.counts[node] = self.b.fresh("k", f.F64)
+            self.counts[node] = self.b.var("k", f.F64)
         return Part(var, MAYBE_ZERO, count=self.counts.get(node))
 
     def inits(self) -> list[f.Atom]:
@@ -166,7 +166,7 @@ def branch(
         for i, inner in enumerate(inners)
     ]
     types = [*(scope.type(node) for node in touched), *(mark[0].ty for mark in told if mark)]
-    vars_ = scope.b.bind(types, build(blocks), "c")
+    vars_ = scope.b.bind(build(blocks), types, "c")
     more = iter(vars_[len(touched) :])
     for node, var, mark, came in zip(touched, vars_, told, ends, strict=False):
         scope.set(node, after_branch(scope.b, var, next(more) if mark else None, cond, came))
@@ -179,7 +179,7 @@ def if_there(scope: Scope, part: Part, write: Callable[[Scope, Part], None]) -> 
         write(scope, part)
         return
     known = Part(part.atom, ZERO_ELEMENTS if isinstance(part.atom.ty, f.Arr) else NO_ZEROS)
-    unless(scope, scope.b.op("is_null", part.atom), lambda inner: write(inner, known))
+    unless(scope, scope.b.op("is_null", (part.atom,)), lambda inner: write(inner, known))
 
 
 def unless(scope: Scope, nothing: f.Atom, write: Write) -> None:

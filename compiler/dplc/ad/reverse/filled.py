@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dpl.node import replace
 
-from dplc.ad.builder import int_
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.covered import Filled, Guard, Intervals, Steps, whole_where
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.tangents.symbolic_zeros import NO_ZEROS, Part
 from dplc.flat import term as f
+from dplc.flat.build import integer
 from dplc.flat.ops.row import Dim
 
 MOST = 32  # parts of one array that are looked at
@@ -23,12 +23,12 @@ def fill(r: Reverse, scope: Scope, part: Filled) -> None:
         *outer, last = part.at
         count = r.sizes.of(part.array, len(outer))
         if isinstance(last, f.Const) and isinstance(count, f.Const) and isinstance(count.value, int):
-            if all(replace(part, at=(*outer, int_(k))) in scope.filled for k in range(count.value)):
+            if all(replace(part, at=(*outer, integer(k))) in scope.filled for k in range(count.value)):
                 fill(r, scope, replace(part, at=tuple(outer)))
     elif not part.guards:
         (node,) = r.nodes(part.array)
         assert node is not None
-        scope.set(node, Part(scope.b.op("acc_zeros", scope.current(node), *r.dims(part.array)), NO_ZEROS))
+        scope.set(node, Part(scope.b.op("acc_zeros", (scope.current(node), *r.dims(part.array))), NO_ZEROS))
 
 
 def fill_over(r: Reverse, scope: Scope, step: Scope, index: f.Var, count: f.Atom) -> None:

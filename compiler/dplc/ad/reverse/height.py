@@ -21,8 +21,8 @@ from collections.abc import Sequence
 
 from dpl.node import node, replace
 
-from dplc.ad.builder import Builder
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.remembered import remembered
 from dplc.flat.walk import names, rhs_mentions
 
@@ -63,9 +63,9 @@ def _lowered(loop: f.For, k: int, supply: f.Supply) -> f.Block | None:
     found = known.get(result.name)
     if found is None or found.slope is None or found.height < SAVED + 1 + (found.offset is not None):
         return None
-    end: f.Atom = b.op("mul", state, found.slope)
+    end: f.Atom = b.op("mul", (state, found.slope))
     if found.offset is not None:
-        end = b.op("add", end, found.offset)
+        end = b.op("add", (end, found.offset))
     results = (*body.results[:k], end, *body.results[k + 1 :])
     made = f.Block((*body.binds, *b.binds), results)
     return made if _live(made) - _live(body) <= found.height - 1 else None
@@ -119,8 +119,8 @@ def _combined(b: Builder, op: f.Op, known: dict[str, _Linear], varying: set[str]
         return None
     match op.op, op.args, parts:
         case "neg", _, [_Linear(slope, offset, height)]:
-            one = f.Const(-1.0, op.args[0].ty) if slope is None else b.op("neg", slope)
-            return _Linear(one, offset and b.op("neg", offset), height)
+            one = f.Const(-1.0, op.args[0].ty) if slope is None else b.op("neg", (slope,))
+            return _Linear(one, offset and b.op("neg", (offset,)), height)
         case "mul", (_, by), [_Linear() as part, None]:
             return _scaled(b, "mul", part, by)
         case "mul", (by, _), [None, _Linear() as part]:
@@ -135,10 +135,10 @@ def _combined(b: Builder, op: f.Op, known: dict[str, _Linear], varying: set[str]
 
 def _scaled(b: Builder, name: str, part: _Linear, by: f.Atom) -> _Linear:
     if part.slope is not None:
-        slope: f.Atom = b.op(name, part.slope, by)
+        slope: f.Atom = b.op(name, (part.slope, by))
     else:
-        slope = by if name == "mul" else b.op("div", f.Const(1.0, by.ty), by)
-    return _Linear(slope, part.offset and b.op(name, part.offset, by), part.height + 1)
+        slope = by if name == "mul" else b.op("div", (f.Const(1.0, by.ty), by))
+    return _Linear(slope, part.offset and b.op(name, (part.offset, by)), part.height + 1)
 
 
 def _sum(b: Builder, name: str, left: tuple[f.Atom, _Linear | None], right: tuple[f.Atom, _Linear | None]) -> _Linear:
@@ -155,8 +155,8 @@ def _either(b: Builder, name: str, x: f.Atom | None, y: f.Atom | None) -> f.Atom
     if y is None:
         return x
     if x is None:
-        return b.op("neg", y) if name == "sub" else y
-    return b.op(name, x, y)
+        return b.op("neg", (y,)) if name == "sub" else y
+    return b.op(name, (x, y))
 
 
 def _live(body: f.Block) -> int:

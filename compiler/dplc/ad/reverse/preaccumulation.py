@@ -23,13 +23,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dplc.ad.activity import Graph
-from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives, Reversed
 from dplc.ad.reverse.jacobian import products
 from dplc.ad.reverse.steps import step
 from dplc.ad.reverse.tape import Reverse
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Zeros, by_sign, either, sent, total
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.call_graph import callees
 from dplc.flat.copy import Copier
 from dplc.flat.walk import blocks, every, names, with_branches
@@ -81,9 +81,9 @@ def preaccumulate(
     d.program.fns[made.fwd] = at_once(d, there, back, rows, [f.Const(-0.0, ins[i]) for i in active])
 
     b = Builder(d.supply)
-    param = b.fresh("res", made.residual)
-    cts = [b.fresh("c", outs[r]) for r, _ in wanted]
-    accs = [b.fresh("c", ins[i]) for i in active]
+    param = b.var("res", made.residual)
+    cts = [b.var("c", outs[r]) for r, _ in wanted]
+    accs = [b.var("c", ins[i]) for i in active]
     ends = [by_sign(b, acc) for acc in accs]
     came = [by_sign(b, ct, asked) for ct, (_, asked) in zip(cts, wanted, strict=True)]
     for _, k, part in products(b, param, came, zeros):

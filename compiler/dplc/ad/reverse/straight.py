@@ -72,7 +72,7 @@ class Op:
             t = rules.scalar_part(scope.b, self.op, i, part, self.y, len(active) == len(self.op.args))
             rank = rank_of(self.op.args[i].ty)
             if rank < rank_of(t.ty):
-                t = scope.b.op("sum_to", t, rank=rank)
+                t = scope.b.op("sum_to", (t,), rank=rank)
             scope.add(node, self.contribution(scope, i, part, t))
 
     def contribution(self, scope: Scope, i: int, part: Part, t: f.Atom) -> Part:

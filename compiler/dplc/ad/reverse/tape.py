@@ -21,7 +21,6 @@ from typing import Protocol
 
 from dplc.ad import repeats
 from dplc.ad.activity import Graph, Node
-from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives
 from dplc.ad.reverse import residuals
 from dplc.ad.reverse.aliases import Aliases
@@ -31,6 +30,7 @@ from dplc.ad.reverse.store_on_kill import Overwritten, store_on_kill
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part, Zeros, by_sign, either, sent
 from dplc.flat import term as f
 from dplc.flat.affine import Affine
+from dplc.flat.build import Builder, integer
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
@@ -164,13 +164,13 @@ class Reverse:
         self.aliases = Aliases(fn, self.root)
         self.overwritten = store_on_kill(fn, self.d.supply, self.is_active, self.root, self.restored)
         self.final = final_elements(fn, self.sizes)
-        tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, int_(1))
+        tape = Tape(self, fn.body, fn.params, None, Runs.ONCE, integer(1))
         scope = self.scope = Scope(self.d, Builder(self.d.supply), lambda node: node in self.active, self.leaf)
         params = [node for p in fn.params for node in self.nodes(p) if node is not None]
         results = [node for r in fn.body.results for node in self.nodes(r)]
         types = [leaf for r in fn.results for leaf in self.tangents.leaves(r)]
-        accs = [scope.b.fresh("c", self.leaf[params[i]]) for i in self.active_params]
-        seeds = [scope.b.fresh("c", types[i]) for i, _ in self.wanted]
+        accs = [scope.b.var("c", self.leaf[params[i]]) for i in self.active_params]
+        seeds = [scope.b.var("c", types[i]) for i, _ in self.wanted]
         for i, acc in zip(self.active_params, accs, strict=True):
             scope.set(params[i], by_sign(scope.b, acc))
         for (i, zeros), seed in zip(self.wanted, seeds, strict=True):
@@ -204,10 +204,10 @@ class Reverse:
         value = there.make(kept)
         if self.d.boxed(self.box) or width(value.ty) > WIDE:
             self.d.program.datas[self.box] = f.DataDecl(self.box, (value.ty,), (self.box,))
-            param = back.fresh("res", f.Data(self.box))
+            param = back.var("res", f.Data(self.box))
             tup, value = self.d.convert.open(back, param, 0), there.con(self.box, 0, value)
         else:
-            param = tup = back.fresh("res", value.ty)
+            param = tup = back.var("res", value.ty)
         binds = (*back.binds, *self.unkeep(kept, tup), *body.binds)
         return [*forward, *there.binds], value, param, f.Block(binds, body.results)
 
@@ -282,7 +282,7 @@ class Reverse:
 
     def repeats(self, tape: Tape | None, home: Tape | None) -> bool:
         """True if there is a loop from `tape` outwards to `home`."""
-        while tape is not None and tape is not home and tape.count == int_(1):
+        while tape is not None and tape is not home and tape.count == integer(1):
             tape = tape.around
         return tape is not None and tape is not home
 
@@ -414,10 +414,10 @@ class Reverse:
     def dim(self, array: f.Atom, k: int) -> f.Atom:
         """A dimension of an array of the forward code.  It is measured there, so that the array need not be kept."""
         if not isinstance(array, f.Var):
-            return int_(0)
+            return integer(0)
         known = self.sizes.of(array, k)
         if not isinstance(known, tuple):
-            return known or int_(0)
+            return known or integer(0)
         array, k = known
         tape = self.home[array.name]
         if known in tape.measured:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 
 from dpl.node import replace
 
-from dplc.ad.builder import Builder, int_
 from dplc.ad.reverse.cotangents import Scope
 from dplc.ad.reverse.covered import Filled
 from dplc.ad.reverse.filled import fill
@@ -25,6 +24,7 @@ from dplc.ad.rules import products
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, ZERO_ELEMENTS, Part, together
 from dplc.ad.tangents.types import zero
 from dplc.flat import term as f
+from dplc.flat.build import Builder, integer
 from dplc.flat.types import rank_of
 
 Transpose = Callable[[Reverse, Scope, f.Op, f.Var, Part], None]
@@ -59,12 +59,12 @@ def to_all(*operands: int) -> Transpose:
 
 
 def cast(r: Reverse, b: Builder, op: f.Op, y: f.Var, c: f.Atom) -> f.Atom:
-    return b.op("cast", c, to=scalar_name(op.args[0].ty), span=op.span)
+    return b.op("cast", (c,), to=scalar_name(op.args[0].ty), span=op.span)
 
 
 def sum_to(r: Reverse, b: Builder, op: f.Op, y: f.Var, c: f.Atom) -> f.Atom:
     for k in reversed(range(rank_of(op.args[0].ty) - rank_of(y.ty))):
-        c = b.op("fill", r.dim(op.args[0], k), c, unchecked=True)
+        c = b.op("fill", (r.dim(op.args[0], k), c), unchecked=True)
     return c
 
 
@@ -73,23 +73,23 @@ def update(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
     if wanted(r, scope, element):
         take(r, scope, element, ct, *at)
     if wanted(r, scope, array):
-        cleared = scope.b.op("update", ct.atom, nothing(r, scope.b, element), *at, unchecked=True)
+        cleared = scope.b.op("update", (ct.atom, nothing(r, scope.b, element), *at), unchecked=True)
         scope.add(r.nodes(array)[0], Part(cleared, ZERO_ELEMENTS))
 
 
 def array(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
     for i, x in enumerate(op.args):
         if wanted(r, scope, x):
-            read(r, scope, x, ct, int_(i))
+            read(r, scope, x, ct, integer(i))
 
 
 def concat(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
     b, (first, second) = scope.b, op.args
     for x, before in ((first, None), (second, first)):
         if wanted(r, scope, x):
-            start = r.dim(before, 0) if before is not None else int_(0)
-            end = b.op("add", start, r.dim(x, 0))
-            give(r, scope, x, ct, b.op("slice", ct.atom, start, end, unchecked=True))
+            start = r.dim(before, 0) if before is not None else integer(0)
+            end = b.op("add", (start, r.dim(x, 0)))
+            give(r, scope, x, ct, b.op("slice", (ct.atom, start, end), unchecked=True))
 
 
 def dot(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
@@ -127,8 +127,8 @@ def acc_slice(r: Reverse, scope: Scope, op: f.Op, y: f.Var, ct: Part) -> None:
     r.add(scope, op.args[0], [ct])
     if wanted(r, scope, op.args[1]):
         lo = op.args[2 + op.attr("rank")]
-        end = scope.b.op("add", lo, r.dim(op.args[1], 0))
-        give(r, scope, op.args[1], ct, scope.b.op("slice", ct.atom, lo, end, unchecked=True))
+        end = scope.b.op("add", (lo, r.dim(op.args[1], 0)))
+        give(r, scope, op.args[1], ct, scope.b.op("slice", (ct.atom, lo, end), unchecked=True))
 
 
 def through(b: Builder, op: f.Op, views: Sequence[f.Op]) -> f.Op:
@@ -137,7 +137,7 @@ def through(b: Builder, op: f.Op, views: Sequence[f.Op]) -> f.Op:
     array, *at = op.args
     for view in views:
         array, *first = view.args
-        at = [b.op("add", first[0], at[0]), *at[1:]] if view.op == "slice" else [*first, *at]
+        at = [b.op("add", (first[0], at[0])), *at[1:]] if view.op == "slice" else [*first, *at]
     return replace(op, args=(array, *at))
 
 
@@ -159,13 +159,13 @@ def give(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, c: f.Atom) -> None:
 
 def read(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
     """Adds the element of `ct` at some indices to the cotangent of an operand."""
-    given(r, scope, atom, ct, scope.b.op("index", ct.atom, *at, unchecked=True))
+    given(r, scope, atom, ct, scope.b.op("index", (ct.atom, *at), unchecked=True))
 
 
 def take(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, *at: f.Atom) -> None:
     """Like `read`, but `ct` is updated later: the element is copied, so that `ct` can be updated in place."""
-    element = scope.b.op("index", ct.atom, *at, unchecked=True)
-    given(r, scope, atom, ct, scope.b.op("copy", element) if rank_of(element.ty) else element)
+    element = scope.b.op("index", (ct.atom, *at), unchecked=True)
+    given(r, scope, atom, ct, scope.b.op("copy", (element,)) if rank_of(element.ty) else element)
 
 
 def given(r: Reverse, scope: Scope, atom: f.Atom, ct: Part, element: f.Atom) -> None:
@@ -176,7 +176,7 @@ def nothing(r: Reverse, b: Builder, v: f.Atom) -> f.Atom:
     """Zero in the shape of `v`, as an element of an array."""
     ty = r.tangents.of(v.ty)
     if isinstance(ty, f.Arr):
-        return b.op("acc_zeros", zero(ty), *r.dims(v))
+        return b.op("acc_zeros", (zero(ty), *r.dims(v)))
     return r.tangents.pack(b, v.ty, [None] * len(r.tangents.leaves(v.ty)))
 
 
@@ -200,22 +200,22 @@ def with_added(r: Reverse, b: Builder, old: f.Atom, a: f.Atom, ct: Part, at: Seq
     """A cotangent of `a`, to which `ct` is added at some indices."""
     assert isinstance(old.ty, f.Arr)
     if f.is_float(old.ty.elem):
-        return b.op("acc_index", old, ct.atom, *r.dims(a), *at, rank=old.ty.rank)
-    array = b.op("acc_zeros", old, *r.dims(a))
+        return b.op("acc_index", (old, ct.atom, *r.dims(a), *at), rank=old.ty.rank)
+    array = b.op("acc_zeros", (old, *r.dims(a)))
     if len(at) == old.ty.rank:
         array, before = taken_out(r, b, array, at)
     else:
-        before = b.op("index", array, *at, unchecked=True)
-    return b.op("update", array, r.d.convert.add_values(b, before, ct.atom), *at, unchecked=True)
+        before = b.op("index", (array, *at), unchecked=True)
+    return b.op("update", (array, r.d.convert.add_values(b, before, ct.atom), *at), unchecked=True)
 
 
 def taken_out(r: Reverse, b: Builder, array: f.Var, at: Sequence[f.Atom]) -> tuple[f.Var, f.Var]:
     """A cotangent without one of its elements, and that element: it has one owner while it grows."""
     assert isinstance(array.ty, f.Arr)
     elem = array.ty.elem
-    before = b.op("index", array, *at, unchecked=True)
+    before = b.op("index", (array, *at), unchecked=True)
     nothing = r.tangents.pack(b, elem, [None] * len(r.tangents.leaves(elem)))
-    return b.op("update", array, nothing, *at, unchecked=True), before
+    return b.op("update", (array, nothing, *at), unchecked=True), before
 
 
 def in_store(r: Reverse, scope: Scope, store: f.Op, op: f.Op, ct: Part) -> None:
@@ -225,10 +225,10 @@ def in_store(r: Reverse, scope: Scope, store: f.Op, op: f.Op, ct: Part) -> None:
     (node,) = r.nodes(tuples)
     if node is None or not scope.active(node):
         return
-    array, before = taken_out(r, b, b.op("acc_zeros", scope.current(node), *r.dims(tuples)), place)
+    array, before = taken_out(r, b, b.op("acc_zeros", (scope.current(node), *r.dims(tuples))), place)
     (old,) = r.tangents.unpack(b, before)
     total = r.tangents.pack(b, before.ty, [with_added(r, b, old, op.args[0], ct, op.args[1:])])
-    scope.set(node, Part(b.op("update", array, total, *place, unchecked=True), ZERO_ELEMENTS))
+    scope.set(node, Part(b.op("update", (array, total, *place), unchecked=True), ZERO_ELEMENTS))
 
 
 def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
@@ -239,20 +239,20 @@ def at_slice(r: Reverse, scope: Scope, a: f.Atom, ct: Part, lo: f.Atom) -> None:
     b, old, leaf = scope.b, scope.get(node), scope.type(node)
     assert isinstance(leaf, f.Arr)
     if f.is_float(leaf.elem):
-        made = b.op("acc_slice", scope.current(node), ct.atom, *r.dims(a), lo, rank=leaf.rank)
+        made = b.op("acc_slice", (scope.current(node), ct.atom, *r.dims(a), lo), rank=leaf.rank)
         scope.set(node, Part(made, ZERO_ELEMENTS if old is None else together(old.zeros, ZERO_ELEMENTS)))
         return
     array, index, state, body = (
-        b.op("acc_zeros", scope.current(node), *r.dims(a)),
-        b.fresh("i", f.I64),
-        b.fresh("c", leaf),
+        b.op("acc_zeros", (scope.current(node), *r.dims(a))),
+        b.var("i", f.I64),
+        b.var("c", leaf),
         b.inner(),
     )
-    at = body.op("add", lo, index)
-    pair = body.op("index", state, at, unchecked=True), body.op("index", ct.atom, index, unchecked=True)
-    total = body.op("update", state, r.d.convert.add_values(body, *pair), at, unchecked=True)
-    count = b.op("dim", ct.atom, k=0)
-    (made,) = b.bind((leaf,), f.For(index, count, (state,), (array,), body.block(total)), "c")
+    at = body.op("add", (lo, index))
+    pair = body.op("index", (state, at), unchecked=True), body.op("index", (ct.atom, index), unchecked=True)
+    total = body.op("update", (state, r.d.convert.add_values(body, *pair), at), unchecked=True)
+    count = b.op("dim", (ct.atom,), k=0)
+    (made,) = b.bind(f.For(index, count, (state,), (array,), body.block(total)), (leaf,), "c")
     scope.set(node, Part(made, ZERO_ELEMENTS))
 
 
@@ -263,14 +263,14 @@ def give_sum(r: Reverse, scope: Scope, x: f.Atom, ct: Part) -> None:
     b, leaves = scope.b, r.tangents.leaves(x.ty)
     elem = r.tangents.of(x.ty)
     if f.is_float(elem) or (isinstance(elem, f.Arr) and f.is_float(elem.elem)):
-        give(r, scope, x, ct, b.op("sum", ct.atom))
+        give(r, scope, x, ct, b.op("sum", (ct.atom,)))
         return
-    index, body = b.fresh("i", f.I64), b.inner()
-    state = [b.fresh("c", leaf) for leaf in leaves]
-    parts = r.tangents.unpack(body, body.op("index", ct.atom, index, unchecked=True))
+    index, body = b.var("i", f.I64), b.inner()
+    state = [b.var("c", leaf) for leaf in leaves]
+    parts = r.tangents.unpack(body, body.op("index", (ct.atom, index), unchecked=True))
     totals = [r.d.convert.add(body, s, part) for s, part in zip(state, parts, strict=True)]
-    loop = f.For(index, b.op("dim", ct.atom, k=0), tuple(state), tuple(map(zero, leaves)), body.block(*totals))
-    r.add(scope, x, [Part(total, MAYBE_ZERO) for total in b.bind(leaves, loop, "c")])
+    loop = f.For(index, b.op("dim", (ct.atom,), k=0), tuple(state), tuple(map(zero, leaves)), body.block(*totals))
+    r.add(scope, x, [Part(total, MAYBE_ZERO) for total in b.bind(loop, leaves, "c")])
 
 
 def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
@@ -284,9 +284,9 @@ def product(r: Reverse, scope: Scope, op: f.Op, i: int, ct: Part) -> None:
 
 
 TRANSPOSES: dict[str, Transpose] = {
-    "cast": to_first(cast), "copy": to_all(0), "transpose": to_first(lambda r, b, op, y, c: b.op("transpose", c)),
-    "reshape": to_first(lambda r, b, op, y, c: b.op("reshape", c, *r.dims(op.args[0]))),
-    "sum": to_first(lambda r, b, op, y, c: b.op("fill", r.dim(op.args[0], 0), c, unchecked=True)),
+    "cast": to_first(cast), "copy": to_all(0), "transpose": to_first(lambda r, b, op, y, c: b.op("transpose", (c,))),
+    "reshape": to_first(lambda r, b, op, y, c: b.op("reshape", (c, *r.dims(op.args[0])))),
+    "sum": to_first(lambda r, b, op, y, c: b.op("fill", (r.dim(op.args[0], 0), c), unchecked=True)),
     "sum_to": to_first(sum_to),
     "fill": lambda r, scope, op, y, ct: give_sum(r, scope, op.args[1], ct),
     "index": lambda r, scope, op, y, ct: at_index(r, scope, op.args[0], ct, op.args[1:]),

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dpl.node import replace
 
-from dplc.ad.builder import Builder
 from dplc.ad.derivatives import Derivatives, Reversed
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, Part, Zeros, sent, signed
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 
 Leaves = tuple[tuple[int, ...], tuple[tuple[int, Zeros], ...]]  # the active ones of parameters, the wanted of results
 
@@ -34,7 +34,7 @@ def by_wider(d: Derivatives, fn: f.Fn, made: Reversed, less: Leaves, wide: Rever
     fns = d.program.fns
     types = (*fn.results, wide.residual)
     b = Builder(d.supply)
-    body = b.block(*b.call(wide.fwd, fns[made.fwd].params, types, fn.span))
+    body = b.block(*b.calls(wide.fwd, fns[made.fwd].params, types, fn.span))
     fns[made.fwd] = replace(fns[made.fwd], results=types, body=body)
 
     _, *given = fns[made.bwd].params
@@ -43,11 +43,11 @@ def by_wider(d: Derivatives, fn: f.Fn, made: Reversed, less: Leaves, wide: Rever
     outs = [leaf for ty in fn.results for leaf in d.tangents.leaves(ty)]
     ins = [leaf for p in fn.params for leaf in d.tangents.leaves(p.ty)]
     b = Builder(d.supply)
-    residual = b.fresh("res", wide.residual)
+    residual = b.var("res", wide.residual)
     asked = dict(less[1])
     args = [received(b, seeds[i], asked[i], zeros) if i in seeds else sent(b, None, outs[i]) for i, zeros in more[1]]
     args += [accs[i] if i in accs else sent(b, None, ins[i]) for i in more[0]]
-    after = dict(zip(more[0], b.call(wide.bwd, (residual, *args), [ins[i] for i in more[0]], fn.span), strict=True))
+    after = dict(zip(more[0], b.calls(wide.bwd, (residual, *args), [ins[i] for i in more[0]], fn.span), strict=True))
     body = b.block(*[after[i] for i in less[0]])
     fns[made.bwd] = replace(fns[made.bwd], params=(residual, *given), body=body)
     made.residual, made.jacobian = wide.residual, False

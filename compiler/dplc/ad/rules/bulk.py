@@ -21,9 +21,10 @@ from dpl.diagnostics import DplError, foreign
 from dpl.prims import contribution
 from dpl.source import NOWHERE
 
-from dplc.ad.builder import Builder, World
+from dplc.ad.rules.world import World
 from dplc.ad.tangents.symbolic_zeros import Part, absence
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.ops.row import Rule
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
@@ -72,7 +73,7 @@ def chooses(op: f.Op) -> bool:
 def not_chosen(b: Builder, other: f.Atom | None, t: Part) -> f.Atom | None:
     """The condition under which nothing of `t` is in a contribution, if a row chooses another operand under the
     condition `other`; None if that is not known."""
-    return b.op("or", other, absence(b, t)) if other is not None and t.has_zeros else other
+    return b.op("or", (other, absence(b, t))) if other is not None and t.has_zeros else other
 
 
 def other_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | None:
@@ -92,11 +93,11 @@ def other_chosen(b: Builder, op: f.Op, i: int, t: Part, y: f.Var) -> f.Atom | No
         match choices.get(share):
             case f.Bind(_, f.Op("select", (cond, first, second))) as bind:
                 b.binds.remove(bind)  # its condition is what is asked for
-                share, other = (second, cond) if first == zero else (first, b.op("not", cond))
+                share, other = (second, cond) if first == zero else (first, b.op("not", (cond,)))
                 others.append(other)
             case _:
                 return None
-    return reduce(lambda x, y: b.op("or", x, y), others) if others else f.Const(False, f.BOOL)
+    return reduce(lambda x, y: b.op("or", (x, y)), others) if others else f.Const(False, f.BOOL)
 
 
 def stays_zero(rule: Callable, args: Sequence[f.Atom]) -> bool:
@@ -118,14 +119,14 @@ def masked(b: Builder, t: Part, part: f.Atom) -> f.Atom:
 
 def guarded(b: Builder, absent: f.Atom, part: f.Atom, certain: bool = False) -> f.Var:
     """`part`, but zero where it is NaN and `absent` is true (`flat/nans.py`)."""
-    nothing, mask = World(b, NOWHERE).literal(0.0, part), b.op("and", absent, b.op("ne", part, part))
-    return b.op("select", mask, nothing, part, certain=True) if certain else b.op("select", mask, nothing, part)
+    nothing, mask = World(b, NOWHERE).literal(0.0, part), b.op("and", (absent, b.op("ne", (part, part))))
+    return b.op("select", (mask, nothing, part), certain=True) if certain else b.op("select", (mask, nothing, part))
 
 
 def lift(b: Builder, t: f.Atom, y: f.Atom) -> f.Atom:
     """`t` as an array of the shape of `y`, constant over the leading dimensions."""
     for k in reversed(range(rank_of(y.ty) - rank_of(t.ty))):
-        t = b.op("fill", b.op("dim", y, k=k), t)
+        t = b.op("fill", (b.op("dim", (y,), k=k), t))
     return t
 
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from math import inf
 
-from dplc.ad.builder import Builder
 from dplc.ad.rules import bulk
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, Part
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.masked import attribute, masked
 from dplc.flat.ops.convolutions import TRANSPOSED
 from dplc.flat.types import elem_of
@@ -30,7 +30,7 @@ def tangent(b: Builder, op: f.Op, i: int, t: Part) -> f.Atom:
     first = factor_of(op, 0)
     args = [t.atom if j == i else x for j, x in enumerate(op.args)][first:]
     attrs = {**dict(op.attrs), **attribute(masked(op) | t.has_zeros << (i - first))}
-    return b.op("matmul" if first else op.op, *args, span=op.span, **attrs)
+    return b.op("matmul" if first else op.op, args, span=op.span, **attrs)
 
 
 def factor_of(op: f.Op, i: int) -> int:
@@ -47,10 +47,10 @@ def cotangent(b: Builder, op: f.Op, i: int, ct: Part, into: f.Atom | None) -> f.
     plain = f.Op("matmul", (left, right), (("ta", ta), ("tb", tb), *zeros.items()), op.span)
     if masked(op) >> i & 1:
         made = without_absent(b, plain, 1 - at, op.args[-2:][i])
-        return made if into is None else b.op("acc_add", into, made)
+        return made if into is None else b.op("acc_add", (into, made))
     if into is None:
-        return b.op("matmul", *plain.args, span=op.span, **dict(plain.attrs))
-    return b.op("matmul_acc", into, *plain.args, span=op.span, **dict(plain.attrs))
+        return b.op("matmul", plain.args, span=op.span, **dict(plain.attrs))
+    return b.op("matmul_acc", (into, *plain.args), span=op.span, **dict(plain.attrs))
 
 
 def zeros_of(op: f.Op, i: int, ct: Part, at: int) -> int:
@@ -67,37 +67,37 @@ def convolution_cotangent(b: Builder, op: f.Op, i: int, ct: Part, sizes: tuple[f
     product = f.Op(name, (*factors, *op.args[2:-2], *sizes), attrs, op.span)
     if masked(op) >> i & 1:
         return without_absent(b, product, 1 - at, op.args[i])
-    return b.op(name, *product.args, span=op.span, **dict(attrs))
+    return b.op(name, product.args, span=op.span, **dict(attrs))
 
 
 def without_absent(b: Builder, product: f.Op, other: int, zeros: f.Atom) -> f.Var:
     """A product; where `zeros` is zero, without what is not finite in factor number `other`."""
 
     def write(b: Builder, *factors: f.Atom) -> f.Var:
-        return b.op(product.op, *factors, span=product.span, **dict(product.attrs))
+        return b.op(product.op, factors, span=product.span, **dict(product.attrs))
 
     made = write(b, *product.args)
     nothing = f.Const(ZERO, elem_of(made.ty))
     rare = b.inner()
     factors = list(product.args)
     x = factors[other]
-    factors[other] = rare.op("select", rare.op("eq", rare.op("sub", x, x), nothing), x, nothing)
-    chosen = rare.op("select", rare.op("eq", zeros, nothing), write(rare, *factors), made)
-    size = b.op("sum_to", b.op("abs", made), rank=0)
-    finite = b.op("lt", size, f.Const(inf, size.ty))
+    factors[other] = rare.op("select", (rare.op("eq", (rare.op("sub", (x, x)), nothing)), x, nothing))
+    chosen = rare.op("select", (rare.op("eq", (zeros, nothing)), write(rare, *factors), made))
+    size = b.op("sum_to", (b.op("abs", (made,)),), rank=0)
+    finite = b.op("lt", (size, f.Const(inf, size.ty)))
     return b.choose(finite, b.inner().block(made), rare.block(chosen))[0]
 
 
 def dot_cotangent(b: Builder, op: f.Op, i: int, ct: Part) -> f.Atom:
     """The contribution of the cotangent `ct` of an inner product to that of factor `i`."""
     x, other = op.args[i], op.args[1 - i]
-    part: f.Atom = b.op("mul", ct.atom, other, span=op.span)
+    part: f.Atom = b.op("mul", (ct.atom, other), span=op.span)
     if ct.has_zeros:
         part = bulk.masked(b, ct, part)
     if masked(op) >> (1 - i) & 1:
         part = bulk.masked(b, Part(other, MAYBE_ZERO), part)
     if masked(op) >> i & 1:
-        term, nothing = b.op("mul", x, other), f.Const(ZERO, elem_of(x.ty))
-        absent = b.op("and", b.op("eq", x, nothing), b.op("ne", term, term))
-        part = b.op("select", absent, nothing, part)
+        term, nothing = b.op("mul", (x, other)), f.Const(ZERO, elem_of(x.ty))
+        absent = b.op("and", (b.op("eq", (x, nothing)), b.op("ne", (term, term))))
+        part = b.op("select", (absent, nothing, part))
     return part

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dplc.ad.builder import Builder
 from dplc.ad.tangents.types import Tangents, is_zero, positive, zero
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.show import show_type
 
 
@@ -42,9 +42,9 @@ class Conversions:
     def add(self, b: Builder, x: f.Atom, y: f.Atom) -> f.Atom:
         """x + y, of one leaf type.  Either may be null."""
         if f.is_float(x.ty) or (isinstance(x.ty, f.Arr) and f.is_float(x.ty.elem)):
-            return b.op("acc_add", x, y)
+            return b.op("acc_add", (x, y))
         name = self.helper("add", x.ty, (x.ty, x.ty), x.ty, self._add)
-        return b.call(name, (x, y), (x.ty,))[0]
+        return b.calls(name, (x, y), (x.ty,))[0]
 
     def add_values(self, b: Builder, x: f.Atom, y: f.Atom) -> f.Atom:
         """x + y, of one Tan type."""
@@ -58,8 +58,8 @@ class Conversions:
                 total = self._add_data(both, x, y)
             case _:
                 total = self._add_arrays(both, x, y)
-        (result,) = some.choose(some.op("is_null", y), f.Block((), (x,)), both.block(total))
-        return b.choose(b.op("is_null", x), f.Block((), (y,)), some.block(result))[0]
+        (result,) = some.choose(some.op("is_null", (y,)), f.Block((), (x,)), both.block(total))
+        return b.choose(b.op("is_null", (x,)), f.Block((), (y,)), some.block(result))[0]
 
     def _add_data(self, b: Builder, x: f.Var, y: f.Var) -> f.Atom:
         data = x.ty
@@ -68,20 +68,20 @@ class Conversions:
         def case(tag: int, payload: f.Type | None) -> f.Case:
             if payload is None:
                 return f.Case(tag, None, f.Block((), (x,)))
-            p, q = b.fresh("p", payload), b.fresh("q", payload)
+            p, q = b.var("p", payload), b.var("q", payload)
             inner = b.inner()
             made = inner.con(data.name, tag, self.add_values(inner, p, q))
             outer = b.inner()
             other = self.misfit(b, data.name, data)
-            same = outer.bind((data,), f.Switch(y, (f.Case(tag, q, inner.block(made)),), other))
+            same = outer.bind(f.Switch(y, (f.Case(tag, q, inner.block(made)),), other), (data,))
             return f.Case(tag, p, outer.block(*same))
 
         payloads = self.program.datas[data.name].payloads
-        return b.bind((x.ty,), f.Switch(x, tuple(case(*tagged) for tagged in enumerate(payloads)), None))[0]
+        return b.bind(f.Switch(x, tuple(case(*tagged) for tagged in enumerate(payloads)), None), (x.ty,))[0]
 
     def _add_arrays(self, b: Builder, x: f.Var, y: f.Var) -> f.Atom:
         return self.each(
-            b, x, lambda inner, i, at: self.add_values(inner, inner.op("index", x, *at), inner.op("index", y, *at))
+            b, x, lambda inner, i, at: self.add_values(inner, inner.op("index", (x, *at)), inner.op("index", (y, *at)))
         )
 
     def each(self, b: Builder, like: f.Atom, write: Callable[[Builder, f.Var, tuple[f.Var, ...]], f.Atom]) -> f.Var:
@@ -92,12 +92,12 @@ class Conversions:
         def level(b: Builder, at: tuple[f.Var, ...]) -> f.Atom:
             if len(at) == len(dims):
                 return write(b, at[-1], at)
-            index, inner = b.fresh("i", f.I64), b.inner()
+            index, inner = b.var("i", f.I64), b.inner()
             body = inner.block(level(inner, (*at, index)))
             rank = len(dims) - len(at)
             elem = body.results[0].ty
             ty = f.Arr(elem.elem if isinstance(elem, f.Arr) else elem, rank)
-            return b.bind((ty,), f.Build(index, dims[len(at)], body, inner=(dims[len(at) + 1 :],)))[0]
+            return b.bind(f.Build(index, dims[len(at)], body, inner=(dims[len(at) + 1 :],)), (ty,))[0]
 
         built = level(b, ())
         assert isinstance(built, f.Var)
@@ -123,23 +123,23 @@ class Conversions:
                 return [value]
             case _:
                 name = self.helper("to_tan", ty, (ty,), leaves[0], self._to_tan)
-                return list(b.call(name, (value,), leaves))
+                return list(b.calls(name, (value,), leaves))
 
     def _to_tan(self, b: Builder, x: f.Var) -> f.Atom:
         (tan,) = self.tangents.leaves(x.ty)
         match x.ty:
             case f.Arr():
-                return self.each(b, x, lambda inner, _, at: self._element(inner, inner.op("index", x, *at)))
+                return self.each(b, x, lambda inner, _, at: self._element(inner, inner.op("index", (x, *at))))
             case f.Data(name):
                 assert isinstance(tan, f.Data)
                 cases = []
                 for tag in range(len(self.program.datas[name].payloads)):
                     payload, inner = self.tangents.payload(name, tag), b.inner()
                     held = payload is not None and bool(self.tangents.leaves(payload))
-                    var = b.fresh("p", payload) if payload is not None and held else None
+                    var = b.var("p", payload) if payload is not None and held else None
                     arg = self._element(inner, var) if var is not None else None
                     cases.append(f.Case(tag, var, inner.block(inner.con(tan.name, tag, arg))))
-                return b.bind((tan,), f.Switch(x, tuple(cases), None))[0]
+                return b.bind(f.Switch(x, tuple(cases), None), (tan,))[0]
             case _:
                 raise AssertionError(x.ty)
 
@@ -157,7 +157,7 @@ class Conversions:
 
     def numbers(self, b: Builder, tangent: f.Atom, like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
         """The tangent of an array of floats, in the shape of `like`."""
-        full = b.op("acc_zeros", tangent, *b.dims(like))
+        full = b.op("acc_zeros", (tangent, *b.dims(like)))
         return full if is_zero(tangent) else positive(b, full)
 
     def _from_tan(self, b: Builder, rest: list[f.Atom | None], like: f.Atom, more: tuple[f.Atom, ...]) -> f.Atom:
@@ -181,25 +181,25 @@ class Conversions:
             return self.numbers(b, given[0], like, more)
         params = (ty, *leaves, *[x.ty for x in more])
         name = self.helper(self.to_user, ty, params, ty, self._from_tan_fn)
-        return b.call(name, (like, *given, *more), (ty,))[0]
+        return b.calls(name, (like, *given, *more), (ty,))[0]
 
     def _from_tan_fn(self, b: Builder, like: f.Var, *params: f.Var) -> f.Atom:
         """The body of a helper, for data and for arrays whose elements are not floats."""
         count = len(self.tangents.leaves(like.ty))
         tan, more = (params[0] if count else None), params[count:]
-        null = b.op("is_null", tan) if tan is not None else None
+        null = b.op("is_null", (tan,)) if tan is not None else None
         match like.ty:
             case f.Arr(elem, _):
 
                 def element(inner: Builder, _: f.Var, at: tuple[f.Var, ...]) -> f.Atom:
-                    leaves = self._parts(inner, tan, null, elem, lambda some, there: some.op("index", there, *at))
-                    return self._from_tan(inner, leaves, inner.op("index", like, *at), more)
+                    leaves = self._parts(inner, tan, null, elem, lambda some, there: some.op("index", (there, *at)))
+                    return self._from_tan(inner, leaves, inner.op("index", (like, *at)), more)
 
                 return self.each(b, like, element)
             case f.Data(name):
                 tags = range(len(self.program.datas[name].payloads))
                 cases = tuple([self._from_tan_case(b, like, tag, tan, null, more) for tag in tags])
-                return b.bind((like.ty,), f.Switch(like, cases, None))[0]
+                return b.bind(f.Switch(like, cases, None), (like.ty,))[0]
             case _:
                 raise AssertionError(like.ty)
 
@@ -210,7 +210,7 @@ class Conversions:
         payload = self.tangents.payload(like.ty.name, tag)
         if payload is None:
             return f.Case(tag, None, f.Block((), (like,)))
-        var, inner = b.fresh("p", payload), b.inner()
+        var, inner = b.var("p", payload), b.inner()
         leaves = self._parts(inner, tan, null, payload, lambda some, there: self.open(some, there, tag))
         return f.Case(tag, var, inner.block(inner.con(like.ty.name, tag, self._from_tan(inner, leaves, var, more))))
 
@@ -231,9 +231,9 @@ class Conversions:
         assert isinstance(tan.ty, f.Data)
         payload = self.program.datas[tan.ty.name].payloads[tag]
         assert payload is not None
-        var = b.fresh("p", payload)
+        var = b.var("p", payload)
         case = f.Case(tag, var, f.Block((), (var,)))
-        return b.bind((payload,), f.Switch(tan, (case,), self.misfit(b, tan.ty.name, payload)))[0]
+        return b.bind(f.Switch(tan, (case,), self.misfit(b, tan.ty.name, payload)), (payload,))[0]
 
     def misfit(self, b: Builder, data: str, ty: f.Type, what: str = "the tangent does not fit") -> f.Block | None:
         """The case where a tangent made by the user has another constructor than its primal: a run-time error, which
@@ -242,7 +242,7 @@ class Conversions:
             return None
         inner = b.inner()
         message = f.Const(f"{what}: different constructors; lists of different lengths have them too", f.STR)
-        return inner.block(*inner.bind((ty,), f.Op("fail", (message,), (("code", "R0503"),))))
+        return inner.block(*inner.bind(f.Op("fail", (message,), (("code", "R0503"),)), (ty,)))
 
     def shut(self, b: Builder, tan: f.Data, tag: int, ty: f.Type, leaves: Sequence[f.Atom | None]) -> f.Var:
         """A tangent of constructor `tag`, whose payload is a tangent of type `ty`."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dpl.source import NOWHERE, Span
 
-from dplc.ad.builder import UNIT, Builder, int_
 from dplc.ad.tangents.convert import Conversions
 from dplc.flat import term as f
+from dplc.flat.build import UNIT_ATOM, Builder, integer
 
 MISFITS = {
     "direction": "the direction of a derivative does not fit its point",
@@ -48,13 +48,13 @@ def check(convert: Conversions, b: Builder, given: f.Atom, like: f.Atom, role: s
                 return (inside_data if isinstance(like.ty, f.Data) else inside_array)(convert, inner, given, like, role)
 
             name = convert.helper(f"{role}_form", like.ty, (like.ty, like.ty), f.UNIT, write)
-            b.call(name, (given, like), (f.UNIT,), span)
+            b.calls(name, (given, like), (f.UNIT,), span)
         case _:
             pass
 
 
 def check_sizes(b: Builder, given: f.Atom, like: f.Atom, role: str, span: Span = NOWHERE) -> None:
-    b.bind((), f.Op("same_shape", (given, like), (("what", MISFITS[role]),), span))
+    b.bind(f.Op("same_shape", (given, like), (("what", MISFITS[role]),), span), ())
 
 
 def inside_data(convert: Conversions, b: Builder, given: f.Var, like: f.Var, role: str) -> f.Atom:
@@ -63,15 +63,15 @@ def inside_data(convert: Conversions, b: Builder, given: f.Var, like: f.Var, rol
 
     def case(tag: int, payload: f.Type | None) -> f.Case:
         outer, inner = b.inner(), b.inner()
-        p, q = (None if payload is None else b.fresh(hint, payload) for hint in "pq")
+        p, q = (None if payload is None else b.var(hint, payload) for hint in "pq")
         if p is not None and q is not None:
             check(convert, inner, q, p, role)
         other = convert.misfit(b, name, f.UNIT, MISFITS[role])
-        done = outer.bind((f.UNIT,), f.Switch(given, (f.Case(tag, q, inner.block(UNIT)),), other))
+        done = outer.bind(f.Switch(given, (f.Case(tag, q, inner.block(UNIT_ATOM)),), other), (f.UNIT,))
         return f.Case(tag, p, outer.block(*done))
 
     cases = tuple(case(*tagged) for tagged in enumerate(convert.program.datas[name].payloads))
-    return b.bind((f.UNIT,), f.Switch(like, cases, None))[0]
+    return b.bind(f.Switch(like, cases, None), (f.UNIT,))[0]
 
 
 def inside_array(convert: Conversions, b: Builder, given: f.Var, like: f.Var, role: str) -> f.Atom:
@@ -79,11 +79,11 @@ def inside_array(convert: Conversions, b: Builder, given: f.Var, like: f.Var, ro
 
     def level(b: Builder, dims: tuple[f.Var, ...], at: tuple[f.Var, ...]) -> None:
         if not dims:
-            check(convert, b, b.op("index", given, *at), b.op("index", like, *at), role)
+            check(convert, b, b.op("index", (given, *at)), b.op("index", (like, *at)), role)
             return
-        index, count, inner = b.fresh("i", f.I64), b.fresh("n", f.I64), b.inner()
+        index, count, inner = b.var("i", f.I64), b.var("n", f.I64), b.inner()
         level(inner, dims[1:], (*at, index))
-        b.bind((f.I64,), f.For(index, dims[0], (count,), (int_(0),), inner.block(count)))
+        b.bind(f.For(index, dims[0], (count,), (integer(0),), inner.block(count)), (f.I64,))
 
     level(b, b.dims(like), ())
-    return UNIT
+    return UNIT_ATOM

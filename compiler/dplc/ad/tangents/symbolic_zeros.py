@@ -25,9 +25,9 @@ from functools import reduce
 
 from dpl.node import node
 
-from dplc.ad.builder import Builder
 from dplc.ad.tangents.types import positive, zero
 from dplc.flat import term as f
+from dplc.flat.build import Builder
 from dplc.flat.types import elem_of
 
 
@@ -119,7 +119,7 @@ def absence(b: Builder, part: Part | None) -> f.Atom:
     if part is None or part.zeros is NO_ZEROS:
         return f.Const(part is None, f.BOOL)
     value = part.count or part.value or part.atom
-    return part.absent or b.op("eq", value, f.Const(0.0, elem_of(value.ty)))
+    return part.absent or b.op("eq", (value, f.Const(0.0, elem_of(value.ty))))
 
 
 def nowhere(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
@@ -131,7 +131,7 @@ def nowhere(b: Builder, parts: Sequence[Part]) -> f.Atom | None:
 def nothing(b: Builder, part: Part) -> f.Atom:
     """The condition under which a part is a symbolic zero for certain, where one is known."""
     if part.nullable:
-        return b.op("is_null", part.atom)
+        return b.op("is_null", (part.atom,))
     return absence(b, part) if part.certain or part.unused is None else part.unused
 
 
@@ -139,7 +139,7 @@ def contributions(b: Builder, part: Part | None) -> f.Atom:
     """How many contributions a float has, 0.0 if it is a symbolic zero."""
     if part is None or part.zeros is NO_ZEROS:
         return (part and part.count) or f.Const(float(part is not None), f.F64)
-    return part.count or b.op("select", absence(b, part), f.Const(0.0, f.F64), f.Const(1.0, f.F64))
+    return part.count or b.op("select", (absence(b, part), f.Const(0.0, f.F64), f.Const(1.0, f.F64)))
 
 
 def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
@@ -151,14 +151,16 @@ def total(b: Builder, atom: f.Atom, parts: Sequence[Part]) -> Part:
     if not f.is_float(atom.ty) or not all(part.exact for part in parts) or (zeros is NO_ZEROS and not counted):
         return Part(atom, zeros)
     if counted:
-        return Part(atom, zeros, count=reduce(lambda x, y: b.op("acc_add", x, y), [contributions(b, p) for p in parts]))
+        return Part(
+            atom, zeros, count=reduce(lambda x, y: b.op("acc_add", (x, y)), [contributions(b, p) for p in parts])
+        )
     absent = all_of(b, [absence(b, part) for part in parts])
     return Part(atom, zeros, absent, certain=all_certain(parts))
 
 
 def all_of(b: Builder, conditions: Iterable[f.Atom]) -> f.Atom:
     """The condition that all of these, at least one, are true."""
-    return reduce(lambda x, y: b.op("and", x, y), dict.fromkeys(conditions))
+    return reduce(lambda x, y: b.op("and", (x, y)), dict.fromkeys(conditions))
 
 
 def how_told(parts: Iterable[Part | None]) -> Told:
@@ -194,7 +196,7 @@ def one_more(b: Builder, before: Part | None, end: Part | None) -> f.Atom:
     of a loop without an order stays a sum."""
     if before is None or before.count is None or end is None or end.zeros is not NO_ZEROS:
         return contributions(b, end)
-    return b.op("acc_add", before.count, f.Const(1.0, f.F64))
+    return b.op("acc_add", (before.count, f.Const(1.0, f.F64)))
 
 
 def by_branch(cond: f.Atom | None, ends: Sequence[Part | None]) -> bool:
@@ -227,27 +229,25 @@ def after_branch(
     zeros = either(ends)
     if mark is not None:
         absent, count = (mark, None) if mark.ty == f.BOOL else (None, mark)
-        unused = None if cond is None or None not in ends else cond if ends[0] is None else b.op("not", cond)
+        unused = None if cond is None or None not in ends else cond if ends[0] is None else b.op("not", (cond,))
         return Part(out, zeros, absent, count, certain=all_certain(ends), unused=unused)
     if zeros is NO_ZEROS or not f.is_float(out.ty):
         return Part(out, zeros)
     if cond is not None and by_branch(cond, ends):
-        return Part(out, zeros, cond if ends[0] is None else b.op("not", cond), certain=True)
+        return Part(out, zeros, cond if ends[0] is None else b.op("not", (cond,)), certain=True)
     if same_mark(ends) and (same := ends[0]) is not None:
         return Part(out, zeros, same.absent, same.count, signed=all_signed(ends), certain=all_certain(ends))
     return by_sign(b, out, certain=all_certain(ends)) if all_signed(ends) else Part(out, zeros)
 
 
-def after_loop(
-    b: Builder, out: f.Atom, mark: f.Atom | None, steps: f.Atom | None, ends: Sequence[Part | None]
-) -> Part:
+def after_loop(b: Builder, out: f.Atom, mark: f.Atom | None, steps: f.Atom | None, ends: Sequence[Part | None]) -> Part:
     """A result of a loop.  `ends` are what it is after no step and after one or more, `mark` the state beside it."""
     before, after = ends
     zeros = either(ends)
     if zeros is NO_ZEROS or not f.is_float(out.ty):
         return Part(out, zeros)
     if steps is not None and after is not None and after.zeros is NO_ZEROS:
-        added = Part(out, zeros, b.op("le", steps, f.Const(0, f.I64)), certain=True)
+        added = Part(out, zeros, b.op("le", (steps, f.Const(0, f.I64))), certain=True)
         return added if before is None else total(b, out, (before, added))
     if mark is None or not (after is None or after.exact):
         return Part(out, zeros)
@@ -268,8 +268,8 @@ def signed(b: Builder, part: Part | None, leaf: f.Type) -> f.Atom:
         number = positive(b, part.atom)
         if part.zeros is NO_ZEROS:
             return number
-        return b.op("select", absence(b, part), f.Const(-0.0, leaf), number, absent=True)  # `number` is 0.0 there
-    return b.op("neg", b.op("sub", zero(leaf), part.atom))  # -0.0 for 0.0; its own derivative is there at 0.0, too
+        return b.op("select", (absence(b, part), f.Const(-0.0, leaf), number), absent=True)  # `number` is 0.0 there
+    return b.op("neg", (b.op("sub", (zero(leaf), part.atom)),))  # -0.0 for 0.0; its own derivative is there at 0.0, too
 
 
 def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO, certain: bool = False) -> Part:
@@ -279,7 +279,7 @@ def by_sign(b: Builder, atom: f.Atom, zeros: Zeros = MAYBE_ZERO, certain: bool =
         return Part(atom, zeros)
     assert isinstance(atom.ty, f.Num)
     bits, sign = SIGN_BITS[atom.ty.name]
-    absent = b.op("eq", b.op("bitcast", atom, to=bits), f.Const(1 << sign, f.Num(bits)))
+    absent = b.op("eq", (b.op("bitcast", (atom,), to=bits), f.Const(1 << sign, f.Num(bits))))
     return Part(atom, zeros, absent, signed=True, certain=certain)
 
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from dplc.ad.builder import UNIT, Builder
 from dplc.flat import term as f
+from dplc.flat.build import UNIT_ATOM, Builder
 from dplc.flat.types import elem_of, of_rank
 
 
@@ -134,7 +134,7 @@ class Tangents:
     def _pack(self, b: Builder, tan: f.Type, rest: list[f.Atom | None]) -> f.Atom:
         match tan:
             case f.Tup(()):
-                return UNIT
+                return UNIT_ATOM
             case f.Tup(items):
                 return b.make([self._pack(b, item, rest) for item in items])
             case _:
@@ -172,7 +172,7 @@ def positive(b: Builder, numbers: f.Atom) -> f.Atom:
     """The numbers with 0.0 in place of -0.0: the zeros of a derivative are positive, whichever of them are symbolic."""
     if isinstance(numbers, f.Const):
         return zero(numbers.ty) if is_zero(numbers) else numbers
-    return b.op("add", numbers, f.Const(0.0, elem_of(numbers.ty)))
+    return b.op("add", (numbers, f.Const(0.0, elem_of(numbers.ty))))
 
 
 def is_zero(atom: f.Atom) -> bool:

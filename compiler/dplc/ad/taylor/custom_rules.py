@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Forwarded
 from dplc.ad.tangents.symbolic_zeros import MAYBE_ZERO, NO_ZEROS, ZERO_ELEMENTS, Part, Zeros, sent, signed
 from dplc.ad.tangents.types import zero
 from dplc.ad.taylor.jet import innermost, outermost
 from dplc.flat import term as f
+from dplc.flat.build import Builder, integer
 from dplc.flat.types import elem_of
 from dplc.passes import NeedsInterpreter
 
@@ -23,7 +23,7 @@ def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int
     """Writes f.jet of a function with a rule."""
     b, order = Builder(d.supply), f.Var(d.supply.fresh("n"), f.I64)
     at = {i: ty for i, ty in zip(indices(d, fn.params), leaves(d, fn.params), strict=True)}
-    given = [b.fresh("d", at[i]) for i, _ in active]
+    given = [b.var("d", at[i]) for i, _ in active]
     ends = leaves(d, fn.results)
     types = [ends[i] for i in made.results]
     if not all(isinstance(ty, f.Arr) and f.is_float(ty.elem) for ty in (*types, *(xs.ty for xs in given))):
@@ -33,11 +33,12 @@ def series(d: Derivatives, fn: f.Fn, made: Forwarded, active: Sequence[tuple[int
     jvp = d.program.fns[first.name]
     slopes = tuple(part[1] for part in parts)
     once, more = b.inner(), b.inner()
-    values = once.call(jvp.name, (*fn.params, *slopes), jvp.results, fn.span)
+    values = once.calls(jvp.name, (*fn.params, *slopes), jvp.results, fn.span)
     width = len(fn.results)
     alone = once.block(*values[:width], *(joined(once, dy, None, order) for dy in values[width:]))
     outs = b.bind(
-        (*fn.results, *types), f.If(b.op("eq", order, int_(1)), alone, followed(d, more, fn, jvp, active, parts, order))
+        f.If(b.op("eq", (order, integer(1))), alone, followed(d, more, fn, jvp, active, parts, order)),
+        (*fn.results, *types),
     )
     d.program.fns[made.name] = f.Fn(
         made.name, (*fn.params, *given, order), tuple(a.ty for a in outs), b.block(*outs), fn.label, fn.span
@@ -56,10 +57,10 @@ def followed(
     ends = leaves(d, jvp.results)
     args = (*fn.params, *slopes)
     if inner.results:
-        more = (*shorts, *rates, b.op("sub", order, int_(1)))
-        called = b.call(inner.name, (*args, *more), (*jvp.results, *(ends[i] for i in inner.results)), fn.span)
+        more = (*shorts, *rates, b.op("sub", (order, integer(1))))
+        called = b.calls(inner.name, (*args, *more), (*jvp.results, *(ends[i] for i in inner.results)), fn.span)
     else:
-        called = b.call(jvp.name, args, jvp.results, fn.span)
+        called = b.calls(jvp.name, args, jvp.results, fn.span)
     series_of = dict(zip(inner.results, called[len(jvp.results) :], strict=True))
     width, before = len(fn.results), len(leaves(d, fn.results))
     tangents = called[width : len(jvp.results)]
@@ -86,17 +87,17 @@ def parted(b: Builder, xs: f.Var, zeros: Zeros) -> tuple[f.Atom, f.Atom, f.Atom]
     assert isinstance(xs.ty, f.Arr)
     some = b.inner()
     full = outermost(some, xs)
-    count = some.op("sub", some.op("dim", full, k=0), int_(1))
-    slope = some.op("index", full, int_(0), unchecked=True)
-    short = some.op("slice", full, int_(0), count, unchecked=True)
-    rest = innermost(some, some.op("slice", full, int_(1), some.op("dim", full, k=0), unchecked=True))
+    count = some.op("sub", (some.op("dim", (full,), k=0), integer(1)))
+    slope = some.op("index", (full, integer(0)), unchecked=True)
+    short = some.op("slice", (full, integer(0), count), unchecked=True)
+    rest = innermost(some, some.op("slice", (full, integer(1), some.op("dim", (full,), k=0)), unchecked=True))
     slope = sent(some, Part(slope, NO_ZEROS if zeros is NO_ZEROS else MAYBE_ZERO), slope.ty)
-    there = (innermost(some, short), slope, some.op("mul", rest, numbers(some, count, 2, xs)))
+    there = (innermost(some, short), slope, some.op("mul", (rest, numbers(some, count, 2, xs))))
     if zeros is not MAYBE_ZERO:
         b.binds += some.binds
         return there
     nothing = f.Block((), tuple(signed(b, None, a.ty) for a in there))
-    short, slope, rates = b.choose(b.op("is_null", xs), nothing, some.block(*there))
+    short, slope, rates = b.choose(b.op("is_null", (xs,)), nothing, some.block(*there))
     return short, slope, rates
 
 
@@ -104,19 +105,19 @@ def joined(b: Builder, dy: f.Atom, dys: f.Atom | None, order: f.Atom) -> f.Atom:
     """The integral: the series of a value, given its slope `dy` and the series of the slope."""
     some = b.inner()
     rest = zero(f.Arr(elem_of(dy.ty), len(some.dims(dy)) + 1)) if dys is None else dys
-    solid = some.op("acc_zeros", rest, *some.dims(dy), some.op("sub", order, int_(1)))
-    full = innermost(some, some.op("concat", some.op("array", dy), outermost(some, solid)))
-    there = some.op("div", full, numbers(some, order, 1, dy))
+    solid = some.op("acc_zeros", (rest, *some.dims(dy), some.op("sub", (order, integer(1)))))
+    full = innermost(some, some.op("concat", (some.op("array", (dy,)), outermost(some, solid))))
+    there = some.op("div", (full, numbers(some, order, 1, dy)))
     if f.is_float(dy.ty):
         b.binds += some.binds
         return there
-    return b.choose(b.op("is_null", dy), f.Block((), (zero(there.ty),)), some.block(there))[0]
+    return b.choose(b.op("is_null", (dy,)), f.Block((), (zero(there.ty),)), some.block(there))[0]
 
 
 def numbers(b: Builder, count: f.Atom, start: int, like: f.Atom) -> f.Var:
     """`count` consecutive numbers from `start`, of the float type of `like`."""
     elem = elem_of(like.ty)
     assert isinstance(elem, f.Num)
-    k, inner = b.fresh("k", f.I64), b.inner()
-    body = inner.block(inner.op("cast", inner.op("add", k, int_(start)), to=elem.name))
-    return b.bind((f.Arr(elem, 1),), f.Build(k, count, body))[0]
+    k, inner = b.var("k", f.I64), b.inner()
+    body = inner.block(inner.op("cast", (inner.op("add", (k, integer(start))),), to=elem.name))
+    return b.bind(f.Build(k, count, body), (f.Arr(elem, 1),))[0]

@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from dplc.ad.activity import Graph
-from dplc.ad.builder import Builder, int_
 from dplc.ad.derivatives import Derivatives, Mode
 from dplc.ad.forward.forward import Forward, linear
 from dplc.ad.tangents.symbolic_zeros import ZERO_ELEMENTS, Part, Zeros, together
 from dplc.ad.taylor.recurrence import Term, convolution, series
 from dplc.flat import term as f
+from dplc.flat.build import Builder, integer
 from dplc.flat.ops.table import OPS
 from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, of_rank, rank_of
@@ -29,10 +29,10 @@ from dplc.flat.types import elem_of, of_rank, rank_of
 
 def variable(b: Builder, order: f.Atom, x: f.Atom) -> f.Var:
     """The series of the variable of differentiation: 1, 0, 0, ..."""
-    index, inner = b.fresh("i", f.I64), b.inner()
+    index, inner = b.var("i", f.I64), b.inner()
     one, nothing = f.Const(1.0, x.ty), f.Const(0.0, x.ty)
-    body = inner.block(inner.op("select", inner.op("eq", index, int_(0)), one, nothing))
-    return b.bind((f.Arr(x.ty, 1),), f.Build(index, order, body))[0]
+    body = inner.block(inner.op("select", (inner.op("eq", (index, integer(0))), one, nothing)))
+    return b.bind(f.Build(index, order, body), (f.Arr(x.ty, 1),))[0]
 
 
 class Jet(Forward):
@@ -50,7 +50,7 @@ class Jet(Forward):
         for var in vars_:
             part = self.env.get((var.name, 0))
             if part is not None and f.is_float(elem_of(var.ty)):
-                self.env[(var.name, 0)] = Part(b.op("reshape", part.atom, *self.dims(b, var)), part.zeros)
+                self.env[(var.name, 0)] = Part(b.op("reshape", (part.atom, *self.dims(b, var))), part.zeros)
 
     def inner_sizes(self, array: f.Var, sizes: tuple[f.Atom, ...]) -> tuple[f.Atom, ...]:
         return (*sizes, self.order) if f.is_float(elem_of(array.ty)) else sizes
@@ -83,7 +83,7 @@ class Jet(Forward):
         solid = [(i, self.solid(b, op.args[i])) for i, _ in there]
         zeros = min(p.zeros for _, p in solid)
         if op.op in ("add", "sub") and level:
-            return [Part(b.op(op.op, solid[0][1].atom, solid[1][1].atom), zeros)]
+            return [Part(b.op(op.op, (solid[0][1].atom, solid[1][1].atom)), zeros)]
         return [self.called(b, op, solid, zeros, y)]
 
     def alone(self, b: Builder, op: f.Op, i: int, part: Part, y: f.Var, level: bool) -> Part:
@@ -92,14 +92,14 @@ class Jet(Forward):
             return part
         zeros = max(part.zeros, ZERO_ELEMENTS) if OPS[op.op].derivative.chooses else part.zeros
         if op.op in ("add", "neg") and level:
-            return Part(part.atom if op.op == "add" else b.op("neg", part.atom), zeros)
+            return Part(part.atom if op.op == "add" else b.op("neg", (part.atom,)), zeros)
         return self.called(b, op, [(i, part)], zeros, y)
 
     def called(self, b: Builder, op: f.Op, there: Sequence[tuple[int, Part]], zeros: Zeros, y: f.Var) -> Part:
         row = OPS[op.op]
         has_zeros = bool(row.scalar) and row.derivative.multiplies and all(part.has_zeros for _, part in there)
         fn = self.function_of(op, [i for i, _ in there], has_zeros)
-        made = b.call(fn, (*op.args, *(part.atom for _, part in there), self.order), (of_rank(y.ty, 1),), op.span)
+        made = b.calls(fn, (*op.args, *(part.atom for _, part in there), self.order), (of_rank(y.ty, 1),), op.span)
         return Part(made[0], zeros)
 
     def function_of(self, op: f.Op, active: Sequence[int], has_zeros: bool) -> str:
@@ -124,7 +124,7 @@ class Jet(Forward):
             parts.append(self.called(b, times, solid, min(p.zeros for _, p in solid), y))
         total = parts[0]
         for part in parts[1:]:
-            total = Part(b.op("acc_add", total.atom, part.atom), together(total.zeros, part.zeros))
+            total = Part(b.op("acc_add", (total.atom, part.atom)), together(total.zeros, part.zeros))
         return [total]
 
 
@@ -137,9 +137,9 @@ class Writer:
         self.b = b = Builder(jet.d.supply)
         self.op = op
         self.has_zeros = has_zeros
-        self.order = b.fresh("n", f.I64)
-        self.args = [b.fresh("x", a.ty) for a in op.args]
-        self.given = {i: b.fresh("d", of_rank(op.args[i].ty, 1)) for i in active}
+        self.order = b.var("n", f.I64)
+        self.args = [b.var("x", a.ty) for a in op.args]
+        self.given = {i: b.var("d", of_rank(op.args[i].ty, 1)) for i in active}
 
     def write(self, name: str) -> None:
         b, op = self.b, self.op
@@ -149,7 +149,7 @@ class Writer:
         else:
             operands = [(x, self.whole(x, outer[i]) if i in outer else None) for i, x in enumerate(self.args)]
             full = series(b, op.op, operands, self.order, self.link)
-            made = b.op("slice", full, int_(1), b.op("add", self.order, int_(1)), unchecked=True)
+            made = b.op("slice", (full, integer(1), b.op("add", (self.order, integer(1)))), unchecked=True)
         if self.has_zeros:
             made = self.masked(outer.values(), made)
         made = innermost(b, made)
@@ -158,7 +158,7 @@ class Writer:
 
     def whole(self, x: f.Atom, xs: f.Atom) -> f.Var:
         """A series that starts at coefficient 0."""
-        return self.b.op("concat", self.b.op("array", x), xs)
+        return self.b.op("concat", (self.b.op("array", (x,)), xs))
 
     def product(self, outer: dict[int, f.Atom]) -> f.Var:
         b = self.b
@@ -166,46 +166,48 @@ class Writer:
         def times(b: Builder, x: f.Atom, y: f.Atom) -> f.Atom:
             return again(b, self.op, x, y, *self.args[2:])
 
-        index, inner = b.fresh("i", f.I64), b.inner()
+        index, inner = b.var("i", f.I64), b.inner()
         left, right = (self.whole(x, outer[i]) if i in outer else x for i, x in enumerate(self.args[:2]))
-        after = inner.op("add", index, int_(1))
+        after = inner.op("add", (index, integer(1)))
         if len(outer) == 2:
             made = convolution(inner, left, right, after, times)
         else:
             made = times(inner, *(
-                inner.op("index", full, after, unchecked=True) if i in outer else full
+                inner.op("index", (full, after), unchecked=True) if i in outer else full
                 for i, full in enumerate((left, right))
             ))  # fmt: skip
-        return b.bind((of_rank(made.ty, 1),), f.Build(index, self.order, inner.block(made)))[0]
+        return b.bind(f.Build(index, self.order, inner.block(made)), (of_rank(made.ty, 1),))[0]
 
     def link(self, b: Builder, row: str, args: tuple[Term, ...]) -> Term:
         """A row of a chain that occurs in a rule."""
-        value = b.op(row, *(a.first for a in args))
+        value = b.op(row, tuple(a.first for a in args))
         op = f.Op(row, tuple(a.first for a in args))
         active = [i for i, a in enumerate(args) if a.series is not None]
         assert all(a.series is not None for a in args if a.varied), f"{row} of something computed"
         fn = self.jet.function_of(op, active, False)
-        one, end = int_(1), b.op("add", self.order, int_(1))
-        rest = [innermost(b, b.op("slice", xs, one, end, unchecked=True)) for a in args if (xs := a.series) is not None]
-        (made,) = b.call(fn, (*op.args, *rest, self.order), (of_rank(value.ty, 1),))
-        return Term("given", value, series=b.op("concat", b.op("array", value), outermost(b, made)))
+        one, end = integer(1), b.op("add", (self.order, integer(1)))
+        rest = [
+            innermost(b, b.op("slice", (xs, one, end), unchecked=True)) for a in args if (xs := a.series) is not None
+        ]
+        (made,) = b.calls(fn, (*op.args, *rest, self.order), (of_rank(value.ty, 1),))
+        return Term("given", value, series=b.op("concat", (b.op("array", (value,)), outermost(b, made))))
 
     def masked(self, given: Collection[f.Atom], made: f.Atom) -> f.Var:
         """The series; zero where the value is NaN and all operands' series are zero."""
         b = self.b
         value = again(b, self.op, *self.args)
-        c, k, some, inner = b.fresh("k", f.I64), b.fresh("k", f.I64), b.inner(), b.inner()
-        state = b.fresh("s", of_rank(f.BOOL, rank_of(value.ty)))
+        c, k, some, inner = b.var("k", f.I64), b.var("k", f.I64), b.inner(), b.inner()
+        state = b.var("s", of_rank(f.BOOL, rank_of(value.ty)))
         nothing = f.Const(0.0, elem_of(value.ty))
         moved: f.Atom = state
         for xs in given:
-            moved = some.op("or", moved, some.op("ne", some.op("index", xs, c, unchecked=True), nothing))
-        loop = f.For(c, self.order, (state,), (b.op("lt", value, value),), some.block(moved))
-        (there,) = b.bind((state.ty,), loop)
-        part = inner.op("index", made, k, unchecked=True)
-        absent = inner.op("and", inner.op("not", there), inner.op("ne", part, part))
-        body = inner.block(inner.op("select", absent, nothing, part))
-        return b.bind((made.ty,), f.Build(k, self.order, body))[0]
+            moved = some.op("or", (moved, some.op("ne", (some.op("index", (xs, c), unchecked=True), nothing))))
+        loop = f.For(c, self.order, (state,), (b.op("lt", (value, value)),), some.block(moved))
+        (there,) = b.bind(loop, (state.ty,))
+        part = inner.op("index", (made, k), unchecked=True)
+        absent = inner.op("and", (inner.op("not", (there,)), inner.op("ne", (part, part))))
+        body = inner.block(inner.op("select", (absent, nothing, part)))
+        return b.bind(f.Build(k, self.order, body), (made.ty,))[0]
 
 
 def again(b: Builder, op: f.Op, *args: f.Atom) -> f.Var:
@@ -218,9 +220,9 @@ def outermost(b: Builder, xs: f.Atom) -> f.Atom:
     *dims, order = b.dims(xs)
     if len(dims) == 0:
         return xs
-    flat = xs if len(dims) == 1 else b.op("reshape", xs, count(b, dims), order)
-    turned = b.op("transpose", flat)
-    return turned if len(dims) == 1 else b.op("reshape", turned, order, *dims)
+    flat = xs if len(dims) == 1 else b.op("reshape", (xs, count(b, dims), order))
+    turned = b.op("transpose", (flat,))
+    return turned if len(dims) == 1 else b.op("reshape", (turned, order, *dims))
 
 
 def innermost(b: Builder, xs: f.Atom) -> f.Atom:
@@ -228,13 +230,13 @@ def innermost(b: Builder, xs: f.Atom) -> f.Atom:
     order, *dims = b.dims(xs)
     if len(dims) == 0:
         return xs
-    flat = xs if len(dims) == 1 else b.op("reshape", xs, order, count(b, dims))
-    turned = b.op("transpose", flat)
-    return turned if len(dims) == 1 else b.op("reshape", turned, *dims, order)
+    flat = xs if len(dims) == 1 else b.op("reshape", (xs, order, count(b, dims)))
+    turned = b.op("transpose", (flat,))
+    return turned if len(dims) == 1 else b.op("reshape", (turned, *dims, order))
 
 
 def count(b: Builder, dims: Sequence[f.Atom]) -> f.Atom:
     total = dims[0]
     for dim in dims[1:]:
-        total = b.op("mul", total, dim)
+        total = b.op("mul", (total, dim))
     return total

@@ -23,9 +23,10 @@ from dpl.node import entity
 from dpl.prims import TABLE, contribution
 from dpl.source import NOWHERE
 
-from dplc.ad.builder import Builder, World, int_
 from dplc.ad.rules import bulk
+from dplc.ad.rules.world import World
 from dplc.flat import term as f
+from dplc.flat.build import Builder, integer
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, of_rank, rank_of
 
@@ -87,7 +88,7 @@ class Trace(World):
     def term(self, name: str, args: tuple[Term, ...]) -> Term:
         first = super().apply(name, *(a.first for a in args))
         rate = any(a.rate for a in args)
-        made = Term(name, self.b.op("stop_grad", first) if rate else first, args, rate=rate)
+        made = Term(name, self.b.op("stop_grad", (first,)) if rate else first, args, rate=rate)
         self.known[(name, *args)] = made
         if self.quotient and self.whole is None:
             self.whole = made
@@ -119,7 +120,7 @@ class Trace(World):
         )
 
     def integer(self, value: int) -> Term:  # pyrefly: ignore[bad-override]
-        return Term("constant", int_(value))
+        return Term("constant", integer(value))
 
 
 def flowing(name: str, args: tuple[Term, ...]) -> list[int]:
@@ -148,7 +149,7 @@ class Step:
         self.trace = trace
         self.b = b
         self.k = k
-        self.after = b.op("add", k, int_(1))
+        self.after = b.op("add", (k, integer(1)))
         self.arrays = arrays
         self.done: dict[Term, f.Atom] = {}
 
@@ -159,7 +160,7 @@ class Step:
             self.done[term] = made
             if term in self.arrays and term.series is None:
                 at = self.k if term.rate else self.after
-                self.arrays[term] = self.b.op("update", self.arrays[term], made, at, unchecked=True)
+                self.arrays[term] = self.b.op("update", (self.arrays[term], made, at), unchecked=True)
         return self.done[term]
 
     def coefficient(self, term: Term) -> f.Atom:
@@ -169,31 +170,31 @@ class Step:
                 return f.Const(0.0, elem_of(term.first.ty))
             case "given":
                 assert term.series is not None
-                return b.op("index", term.series, self.after, unchecked=True)
+                return b.op("index", (term.series, self.after), unchecked=True)
             case "rate":
-                return b.op("mul", self.now(args[0]), self.number(term))
+                return b.op("mul", (self.now(args[0]), self.number(term)))
             case "add" | "sub" | "neg":
                 return self.sum(term)
             case "select":
-                return b.op("select", args[0].first, self.now(args[1]), self.now(args[2]))
+                return b.op("select", (args[0].first, self.now(args[1]), self.now(args[2])))
             case "mul" if args[0].varied and args[1].varied:
                 factors = [self.history(a, term) for a in args]
                 return convolution(b, factors[0], factors[1], self.last(term), multiply)
             case "mul":
                 (varied,) = [a for a in args if a.varied]
                 (fixed,) = [a for a in args if not a.varied]
-                return b.op("mul", self.now(varied), fixed.first)
+                return b.op("mul", (self.now(varied), fixed.first))
             case "div":
                 return self.quotient(term)
             case _:
                 law, rate = self.trace.law[term]
                 found = self.now(law)
-                return b.op("div", found, self.number(term)) if rate else found
+                return b.op("div", (found, self.number(term))) if rate else found
 
     def number(self, term: Term) -> f.Atom:
         elem = elem_of(term.first.ty)
         assert isinstance(elem, f.Num)
-        return self.b.op("cast", self.after, to=elem.name)
+        return self.b.op("cast", (self.after,), to=elem.name)
 
     def last(self, term: Term) -> f.Atom:
         return self.k if term.rate else self.after
@@ -201,9 +202,11 @@ class Step:
     def sum(self, term: Term) -> f.Atom:
         parts = [a for a in term.args if a.varied]
         if len(parts) == 2:
-            return self.b.op(term.op, *map(self.now, parts))
+            return self.b.op(term.op, tuple(map(self.now, parts)))
         found = self.now(parts[0])
-        return self.b.op("neg", found) if term.op == "neg" or (term.op == "sub" and parts[0] is term.args[1]) else found
+        return (
+            self.b.op("neg", (found,)) if term.op == "neg" or (term.op == "sub" and parts[0] is term.args[1]) else found
+        )
 
     def history(self, term: Term, user: Term) -> f.Atom:
         """The coefficients that a product in `user` needs: all before its own, and its own."""
@@ -220,41 +223,41 @@ class Step:
             rest = bulk.lift(b, rest, term.first)
             history = self.history(under, term), self.arrays[term]
             rest = products(b, rest, self.last(term), "sub", *history, multiply)
-        return b.op("div", rest, under.first)
+        return b.op("div", (rest, under.first))
 
 
 def multiply(b: Builder, x: f.Atom, y: f.Atom) -> f.Atom:
-    return b.op("mul", x, y)
+    return b.op("mul", (x, y))
 
 
 def convolution(b: Builder, xs: f.Atom, ys: f.Atom, m: f.Atom, times: Times) -> f.Atom:
     """The sum of xs[j] ys[m - j] for j from 0 to m."""
-    first = times(b, b.op("index", xs, int_(0), unchecked=True), b.op("index", ys, m, unchecked=True))
+    first = times(b, b.op("index", (xs, integer(0)), unchecked=True), b.op("index", (ys, m), unchecked=True))
     return products(b, first, m, "add", xs, ys, times)
 
 
 def products(b: Builder, start: f.Atom, m: f.Atom, plus: str, xs: f.Atom, ys: f.Atom, times: Times) -> f.Atom:
     """`start`, plus or minus all xs[j] ys[m - j] for j from 1 to m."""
-    index, total, inner = b.fresh("j", f.I64), b.fresh("s", start.ty), b.inner()
-    j = inner.op("add", index, int_(1))
-    x = inner.op("index", xs, j, unchecked=True)
-    y = inner.op("index", ys, inner.op("sub", m, j), unchecked=True)
-    body = inner.block(inner.op(plus, total, times(inner, x, y)))
-    return b.bind((start.ty,), f.For(index, m, (total,), (start,), body))[0]
+    index, total, inner = b.var("j", f.I64), b.var("s", start.ty), b.inner()
+    j = inner.op("add", (index, integer(1)))
+    x = inner.op("index", (xs, j), unchecked=True)
+    y = inner.op("index", (ys, inner.op("sub", (m, j))), unchecked=True)
+    body = inner.block(inner.op(plus, (total, times(inner, x, y))))
+    return b.bind(f.For(index, m, (total,), (start,), body), (start.ty,))[0]
 
 
 def coefficients(trace: Trace, of: Term, count: f.Atom) -> f.Atom:
     """The series of a term, up to coefficient `count`."""
     b = trace.b
     kept = [of, *(term for term in remembered(trace, of) if term is not of)]
-    starts = [b.op("fill", count if t.rate else b.op("add", count, int_(1)), shape(b, t)) for t in kept]
-    k, inner = b.fresh("k", f.I64), b.inner()
-    state = [b.fresh("s", start.ty) for start in starts]
+    starts = [b.op("fill", (count if t.rate else b.op("add", (count, integer(1))), shape(b, t))) for t in kept]
+    k, inner = b.var("k", f.I64), b.inner()
+    state = [b.var("s", start.ty) for start in starts]
     step = Step(trace, inner, k, dict(zip(kept, state, strict=True)))
     for term in kept:
         step.now(term)
     body = inner.block(*(step.arrays[term] for term in kept))
-    return b.bind([s.ty for s in state], f.For(k, count, tuple(state), tuple(starts), body))[0]
+    return b.bind(f.For(k, count, tuple(state), tuple(starts), body), [s.ty for s in state])[0]
 
 
 def remembered(trace: Trace, of: Term) -> list[Term]:
@@ -280,7 +283,7 @@ def shape(b: Builder, term: Term) -> f.Atom:
     """The initial fill of a series: coefficient 0, or for a rate any number without a derivative."""
     if not term.rate:
         return term.first
-    return b.op("stop_grad", term.first) if rank_of(term.first.ty) else f.Const(0.0, term.first.ty)
+    return b.op("stop_grad", (term.first,)) if rank_of(term.first.ty) else f.Const(0.0, term.first.ty)
 
 
 # ---- rows -----------------------------------------------------------------------------------------------------------
@@ -303,20 +306,20 @@ def series(b: Builder, row: str, args: Operands, order: f.Atom, given: Given) ->
     trace.quotient = True
     there = direct.block(coefficients(trace, trace.term(row, tuple(terms())), order))
     chained = other.block(chain(other, row, args, order, depth, given, terms))
-    long = b.op("and", b.op("ge", depth, order), divisible(b, row, [x for x, _ in args]))
+    long = b.op("and", (b.op("ge", (depth, order)), divisible(b, row, [x for x, _ in args])))
     return b.choose(long, there, chained)[0]
 
 
 def divisible(b: Builder, row: str, args: Sequence[f.Atom]) -> f.Atom:
     """True where y / x may replace x ** (n - 1): x is not zero, and y is neither too small nor too large to be
     exact."""
-    x, y = args[0], b.op(row, *args)
+    x, y = args[0], b.op(row, args)
     zero, small = f.Const(0.0, elem_of(x.ty)), f.Const(1e-30, elem_of(x.ty))
-    fine = b.op("and", b.op("gt", b.op("abs", y), small), b.op("eq", b.op("sub", y, y), zero))
-    fine = b.op("and", fine, b.op("ne", x, zero))
+    fine = b.op("and", (b.op("gt", (b.op("abs", (y,)), small)), b.op("eq", (b.op("sub", (y, y)), zero))))
+    fine = b.op("and", (fine, b.op("ne", (x, zero))))
     if not rank_of(fine.ty):
         return fine
-    return b.op("eq", b.op("sum_to", b.op("cast", b.op("not", fine), to="i64"), rank=0), int_(0))
+    return b.op("eq", (b.op("sum_to", (b.op("cast", (b.op("not", (fine,)),), to="i64"),), rank=0), integer(0)))
 
 
 def chain(
@@ -324,19 +327,19 @@ def chain(
 ) -> f.Atom:
     """The series of a row, from the series of the rows in its chain."""
     place, step = changing(row)
-    value = b.op(row, *(x for x, _ in args))
-    nothing = b.op("acc_zeros", f.Const(None, of_rank(value.ty, 1)), b.op("sub", order, depth), *b.dims(value))
-    index, link, inner = b.fresh("i", f.I64), b.fresh("s", nothing.ty), b.inner()
-    number = inner.op("sub", depth, index)
+    value = b.op(row, tuple(x for x, _ in args))
+    nothing = b.op("acc_zeros", (f.Const(None, of_rank(value.ty, 1)), b.op("sub", (order, depth)), *b.dims(value)))
+    index, link, inner = b.var("i", f.I64), b.var("s", nothing.ty), b.inner()
+    number = inner.op("sub", (depth, index))
     trace = Trace(inner, row, given)
     operands = terms()
     start = operands[place]
-    operands[place] = moved(inner, start, inner.op("add", number, int_(1)), step)
-    trace.link = Term("given", inner.op(row, *(x.first for x in operands)), series=link)
+    operands[place] = moved(inner, start, inner.op("add", (number, integer(1))), step)
+    trace.link = Term("given", inner.op(row, tuple(x.first for x in operands)), series=link)
     operands[place] = moved(inner, start, number, step)
-    found = coefficients(trace, trace.term(row, tuple(operands)), inner.op("sub", order, number))
-    loop = f.For(index, b.op("add", depth, int_(1)), (link,), (nothing,), inner.block(found))
-    return b.bind((nothing.ty,), loop)[0]
+    found = coefficients(trace, trace.term(row, tuple(operands)), inner.op("sub", (order, number)))
+    loop = f.For(index, b.op("add", (depth, integer(1))), (link,), (nothing,), inner.block(found))
+    return b.bind(loop, (nothing.ty,))[0]
 
 
 def changing(row: str) -> tuple[int, int]:
@@ -351,27 +354,27 @@ def links(b: Builder, row: str, args: Operands, order: f.Atom) -> f.Atom:
     start, xs = args[changing(row)[0]]
     if row == "polygamma" or xs is not None or rank_of(start.ty):
         return order
-    whole = b.op("cast", start, to="i64") if f.is_float(start.ty) else start
-    exact = b.op("eq", like(b, whole, start), start)
-    short = b.op("and", b.op("ge", whole, int_(0)), b.op("lt", whole, order))
-    return b.op("select", b.op("and", exact, short), whole, order)
+    whole = b.op("cast", (start,), to="i64") if f.is_float(start.ty) else start
+    exact = b.op("eq", (like(b, whole, start), start))
+    short = b.op("and", (b.op("ge", (whole, integer(0))), b.op("lt", (whole, order))))
+    return b.op("select", (b.op("and", (exact, short)), whole, order))
 
 
 def moved(b: Builder, operand: Term, number: f.Atom, step: int) -> Term:
     """The operand of link `number` in a chain."""
     start = operand.first
-    away = b.op("mul", like(b, number, start), literal(step, start))
-    first = b.op("add", start, away)
+    away = b.op("mul", (like(b, number, start), literal(step, start)))
+    first = b.op("add", (start, away))
     if operand.series is None:
         return Term("constant", first)
-    return Term("given", first, series=b.op("update", operand.series, first, int_(0), unchecked=True))
+    return Term("given", first, series=b.op("update", (operand.series, first, integer(0)), unchecked=True))
 
 
 def like(b: Builder, number: f.Atom, other: f.Atom) -> f.Atom:
     """An integer converted to the scalar type of `other`."""
     to = elem_of(other.ty)
     assert isinstance(to, f.Num)
-    return number if number.ty == to else b.op("cast", number, to=to.name)
+    return number if number.ty == to else b.op("cast", (number,), to=to.name)
 
 
 def literal(number: int, like: f.Atom) -> f.Const:

@@ -271,7 +271,7 @@ def parts(b: Builder, array: f.Var, i: f.Atom) -> list[f.Var]:
     return [b.one(f.TupGet(whole, k), ty, "part") for k, ty in enumerate(array.ty.elem.items)]
 
 
-def loop(b: Builder, count: f.Atom, inits: Sequence[f.Atom], step: Step) -> list[f.Var]:
+def loop(b: Builder, count: f.Atom, inits: Sequence[f.Atom], step: Step) -> tuple[f.Var, ...]:
     """The state after so many steps."""
     j, state = b.var("j", f.I64), [b.var("s", init.ty) for init in inits]
     with b.inside() as binds:

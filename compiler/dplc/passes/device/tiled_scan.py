@@ -104,7 +104,7 @@ def left_alone(b: Builder, scan: Scan) -> list[f.Var]:
     return tests
 
 
-def unless(b: Builder, tests: list[f.Var], par: f.Par, types: Sequence[f.Type]) -> list[f.Var]:
+def unless(b: Builder, tests: list[f.Var], par: f.Par, types: Sequence[f.Type]) -> tuple[f.Var, ...]:
     """What a Par gives, which tells whether a device has done it; nothing, if one of the tests is true."""
     if not tests:
         return b.bind(par, types, "terms")

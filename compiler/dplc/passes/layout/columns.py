@@ -23,7 +23,7 @@ from functools import lru_cache
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.build import Binds, Builder, block_of, integer, number_zero
+from dplc.flat.build import Builder, block_of, integer, number_zero
 from dplc.flat.copy import Renamed
 from dplc.flat.kinds import any_of, kinds
 from dplc.flat.types import elem_of
@@ -133,7 +133,7 @@ class _Split(Renamed):
                 for name, index in self.nest.reads[column]:
                     self.read(column, made.get(column, array), name, index)
 
-    def columns(self, array: f.Var, count: f.Atom, found: list[Column]) -> list[f.Var]:
+    def columns(self, array: f.Var, count: f.Atom, found: list[Column]) -> tuple[f.Var, ...]:
         b, i, elem = self.b, self.b.var("k", f.I64), elem_of(array.ty)
         length = None if self.known.reaches(array, 0, count) else b.op("dim", (array,), k=0)
         inside = [self.inside(column) for column in found]
@@ -202,7 +202,7 @@ class _Split(Renamed):
             accs = {rest: self.b.var("c", column.ty) for rest, column in self.now[k].items()}
             outs += [f.Out("add", target=self.now[k][rest], acc=acc) for rest, acc in accs.items()]
             self.now[k] = {**accs}
-        binds: Binds = [read for index, _ in par.space for read in self.reads.get(index.name, {}).values()]
+        binds: list[f.Bind] = [read for index, _ in par.space for read in self.reads.get(index.name, {}).values()]
         self.write(par.body.binds, binds, None)
         results, variables = list[f.Atom](), list[f.Var]()
         for var, result, k in zip(bind.vars, par.body.results, place, strict=True):
@@ -217,7 +217,7 @@ class _Split(Renamed):
         body = block_of(binds, results)
         return f.Bind(tuple(variables), replace(par, body=body, outs=tuple(outs)))
 
-    def write(self, old: Iterable[f.Bind], binds: Binds, added: list[Added] | None) -> None:
+    def write(self, old: Iterable[f.Bind], binds: list[f.Bind], added: list[Added] | None) -> None:
         """Writes bindings; in a branch, what they add goes to `added`."""
         for bind in old:
             match bind.rhs:
@@ -233,7 +233,7 @@ class _Split(Renamed):
                 case rhs:
                     binds.append(f.Bind(bind.vars, self.rhs(rhs)))
 
-    def add(self, binds: Binds, one: Added, added: list[Added] | None) -> None:
+    def add(self, binds: list[f.Bind], one: Added, added: list[Added] | None) -> None:
         if added is not None:
             added.append(one)
             return
@@ -243,11 +243,11 @@ class _Split(Renamed):
         binds.append(f.Bind((after,), f.Op("acc_index", operands, (("rank", 1),))))
         self.now[one.sums][one.rest] = after
 
-    def branch(self, bind: f.Bind, branch: f.If, binds: Binds, added: list[Added] | None) -> None:
+    def branch(self, bind: f.Bind, branch: f.If, binds: list[f.Bind], added: list[Added] | None) -> None:
         """A branch, and after it the additions of its arms."""
         sides: tuple[list[Added], list[Added]] = [], []
         plain = [k for k, var in enumerate(bind.vars) if var.name not in self.number]
-        arms: list[Binds] = []
+        arms: list[list[f.Bind]] = []
         for arm, side in zip((branch.then, branch.else_), sides, strict=True):
             arms.append([])
             self.write(arm.binds, arms[-1], side)

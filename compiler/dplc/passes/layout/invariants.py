@@ -108,7 +108,7 @@ class _Invariants:
 
     def columns(
         self, wanted: list[f.Bind], needed: list[f.Bind], index: f.Var, counts: tuple[f.Atom, ...]
-    ) -> list[f.Var]:
+    ) -> tuple[f.Var, ...]:
         """Arrays of what these bindings give for all values of the index."""
         b, i, count = self.b, self.b.var("k", f.I64), counts[-1]
         for outer in dict.fromkeys(counts[:-1]):

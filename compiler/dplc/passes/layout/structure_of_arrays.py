@@ -25,7 +25,7 @@ from typing import TypeVar
 from dpl.node import node, record, replace
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, Bundle, Value, all_hold, block_of
+from dplc.flat.build import Builder, all_hold, block_of
 from dplc.flat.types import elem_of, nothing, rank_of
 from dplc.flat.walk import (
     blocks,
@@ -359,7 +359,7 @@ def _elements(b: Builder, ty: f.Arr, arrays: list[f.Atom], dims: Atoms, at: Atom
     """The part of the whole array at some indices."""
     if len(at) == ty.rank:
         leaves = [nothing(elem_of(a.ty)) if is_null(a) else b.op("index", (a, *at), unchecked=True) for a in arrays]
-        return b.atom(_tuple(ty.elem, iter(leaves)))
+        return _tuple(b, ty.elem, iter(leaves))
     index = b.var("i", f.I64)
     with b.inside() as binds:
         part = _elements(b, ty, arrays, dims, (*at, index))
@@ -368,8 +368,8 @@ def _elements(b: Builder, ty: f.Arr, arrays: list[f.Atom], dims: Atoms, at: Atom
     return b.one(made, replace(ty, rank=ty.rank - len(at)), "c")
 
 
-def _tuple(ty: f.Type, leaves: Iterator[f.Atom]) -> Value:
-    return Bundle(tuple([_tuple(item, leaves) for item in ty.items])) if isinstance(ty, f.Tup) else next(leaves)
+def _tuple(b: Builder, ty: f.Type, leaves: Iterator[f.Atom]) -> f.Atom:
+    return b.make([_tuple(b, item, leaves) for item in ty.items]) if isinstance(ty, f.Tup) else next(leaves)
 
 
 def _may_begin(bind: f.Bind) -> list[f.Var]:

@@ -22,7 +22,7 @@ from dpl.source import NOWHERE, Span
 from dpl.syntax.load import module_name
 
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, Builder, Bundle, Value, block_of, leaves, pieces
+from dplc.flat.values import UNIT, Bundle, Value, ValueBuilder, block_of, leaves, pieces
 from dplc.narrow import expect_type
 from dplc.passes.closures.ground import Interner, Layout, Scope, ground_set
 from dplc.passes.closures.lambda_sets import Solved
@@ -176,7 +176,7 @@ class Body:
         self.up = up
         self.scope = scope
         self.env: dict[str, Value] = {} if env is None else env
-        self.b = Builder()
+        self.b = ValueBuilder()
 
     def type_of(self, e: c.Term) -> t.Ty:
         """The ground type of a term."""

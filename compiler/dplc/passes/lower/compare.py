@@ -15,8 +15,9 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.flat.build import Value, block_of, integer, pieces, product
+from dplc.flat.build import integer, product
 from dplc.flat.types import rank_of
+from dplc.flat.values import Value, block_of, pieces
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import (
     Argument,

@@ -31,7 +31,7 @@ from dpl.diagnostics import Bug
 from dpl.node import node
 
 from dplc.flat import term as f
-from dplc.flat.build import Value, pieces, type_of
+from dplc.flat.values import Value, pieces, type_of
 from dplc.narrow import expect_type
 from dplc.passes.closures.set_types import Datas
 from dplc.passes.lower.body import Body

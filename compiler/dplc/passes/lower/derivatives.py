@@ -12,8 +12,8 @@ from dpl.core import ty as t
 from dpl.source import NOWHERE
 
 from dplc.flat import term as f
-from dplc.flat.build import Bundle, Value, pieces
 from dplc.flat.types import of_rank
+from dplc.flat.values import Bundle, Value, pieces
 from dplc.narrow import expect_type
 from dplc.passes.closures.ground import ground_set
 from dplc.passes.closures.set_types import Pullback

@@ -11,8 +11,9 @@ from dpl.core import ty as t
 from dpl.source import NOWHERE, Span
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, Value, block_of, integer, leaves, pieces
+from dplc.flat.build import integer
 from dplc.flat.types import rank_of
+from dplc.flat.values import Value, ValueBuilder, block_of, leaves, pieces
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 
@@ -130,7 +131,7 @@ def list_length(body: Body, ty: t.Con, x: f.Atom) -> f.Atom:
     return body.b.call(body.up.function(key, params, make), (x, integer(0)), f.I64)
 
 
-def flattened(b: Builder, array: Value) -> tuple[f.Atom, f.Atom]:
+def flattened(b: ValueBuilder, array: Value) -> tuple[f.Atom, f.Atom]:
     """An array reshaped to rank 1, and its length."""
     x = b.atom(array)
     total: f.Atom = b.op("dim", (x,), k=0)
@@ -139,6 +140,6 @@ def flattened(b: Builder, array: Value) -> tuple[f.Atom, f.Atom]:
     return (x if rank_of(x.ty) == 1 else b.op("reshape", (x, total), unchecked=True)), total
 
 
-def elements_at(b: Builder, i: f.Atom, *arrays: f.Atom) -> list[Value]:
+def elements_at(b: ValueBuilder, i: f.Atom, *arrays: f.Atom) -> list[Value]:
     """The elements of arrays at one index."""
     return [b.explode(b.op("index", (a, i))) for a in arrays]

@@ -16,7 +16,7 @@ from dpl.core import ty as t
 from dpl.source import NOWHERE
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, Bundle, Value
+from dplc.flat.values import Bundle, Value, ValueBuilder
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 
@@ -60,7 +60,7 @@ def holds_reference(ty: f.Type, datas: Mapping[str, f.DataDecl], inside: tuple[s
             return False
 
 
-def copied(b: Builder, value: Value) -> Value:
+def copied(b: ValueBuilder, value: Value) -> Value:
     """A copy of a value, in memory that does not belong to the caller."""
     if isinstance(value, Bundle):
         return Bundle(tuple([copied(b, item) for item in value.items])) if value.items else value

@@ -13,8 +13,9 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, UNIT_ATOM, Value, block_of, pieces
+from dplc.flat.build import UNIT_ATOM
 from dplc.flat.types import elem_of, rank_of
+from dplc.flat.values import UNIT, Value, block_of, pieces
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import Argument, by_constructor, each_item, is_scalar

@@ -14,7 +14,7 @@ from dpl.core import term as c
 from dpl.core import ty as t
 
 from dplc.flat import term as f
-from dplc.flat.build import Bundle, Value, block_of, leaves, like
+from dplc.flat.values import Bundle, Value, block_of, leaves, like
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dpl.core import term as c
 
 from dplc.flat import term as f
-from dplc.flat.build import Value, block_of, leaves
+from dplc.flat.values import Value, block_of, leaves
 from dplc.passes.lower.body import Body
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dpl.core import ty as t
 
 from dplc.flat import term as f
-from dplc.flat.build import block_of
+from dplc.flat.values import block_of
 from dplc.narrow import expect_type
 from dplc.passes.closures.ground import Scope
 from dplc.passes.closures.lambda_sets import Solved

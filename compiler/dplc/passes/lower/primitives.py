@@ -18,9 +18,10 @@ from dpl.diagnostics import Bug
 from dpl.prims import TABLE
 
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, Builder, Bundle, Value, integer, pieces, product, type_of
+from dplc.flat.build import integer, product
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of, rank_of
+from dplc.flat.values import UNIT, Bundle, Value, ValueBuilder, pieces, type_of
 from dplc.narrow import expect_type
 from dplc.passes.lower import derivatives
 from dplc.passes.lower.body import Body
@@ -77,7 +78,7 @@ def lower_primitive(body: Body, e: c.Prim) -> Value:
     raise Bug(f"no lowering for the primitive `{e.op}`")
 
 
-def cast(b: Builder, x: f.Atom, to: str, e: c.Prim) -> f.Atom:
+def cast(b: ValueBuilder, x: f.Atom, to: str, e: c.Prim) -> f.Atom:
     return x if elem_of(x.ty) == f.Num(to) else b.op("cast", (x,), e.span, to=to)
 
 
@@ -197,7 +198,7 @@ def append_lists(body: Body, ty: t.Con, left: f.Atom, right: f.Atom) -> f.Atom:
     return body.b.call(body.up.function(key, (flat, flat), make), (left, right), flat)
 
 
-def dims(b: Builder, x: f.Atom) -> list[f.Atom]:
+def dims(b: ValueBuilder, x: f.Atom) -> list[f.Atom]:
     return [b.op("dim", (x,), k=k) for k in range(rank_of(x.ty))]
 
 
@@ -362,7 +363,7 @@ def gram(body: Body, e: c.Prim) -> Value:
     return body.b.op("matmul", rows, e.span, ta=False, tb=True)
 
 
-def as_matrix(b: Builder, x: f.Atom) -> f.Atom:
+def as_matrix(b: ValueBuilder, x: f.Atom) -> f.Atom:
     """A matrix whose second dimension is the product of all inner dimensions."""
     if rank_of(x.ty) == 2:
         return x
@@ -385,7 +386,7 @@ def lapack(body: Body, e: c.Prim) -> Value:
     return results[0] if rank_of(last.ty) == 2 else b.op("reshape", (results[0], *dims(b, last)))
 
 
-def in_type(b: Builder, x: f.Atom, old: f.Num, new: f.Num, e: c.Prim) -> f.Atom:
+def in_type(b: ValueBuilder, x: f.Atom, old: f.Num, new: f.Num, e: c.Prim) -> f.Atom:
     """Numbers of one type in another; what has other numbers as it is."""
     return cast(b, x, new.name, e) if elem_of(x.ty) == old else x
 

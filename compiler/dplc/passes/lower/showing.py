@@ -15,7 +15,8 @@ from dpl.diagnostics import Bug
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, UNIT_ATOM, Value, block_of, integer, pieces, type_of
+from dplc.flat.build import UNIT_ATOM, integer
+from dplc.flat.values import UNIT, Value, block_of, pieces, type_of
 from dplc.narrow import a_type, expect_type
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.dissect import Argument, by_constructor, each_item, is_scalar

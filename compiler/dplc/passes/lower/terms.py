@@ -7,8 +7,8 @@ from dpl.core import ty as t
 from dpl.diagnostics import Bug
 
 from dplc.flat import term as f
-from dplc.flat.build import UNIT, Bundle, Value, pieces
 from dplc.flat.types import rank_of
+from dplc.flat.values import UNIT, Bundle, Value, pieces
 from dplc.narrow import expect_type
 from dplc.passes.lower.body import Body
 from dplc.passes.lower.decision_trees import lower_match

@@ -19,8 +19,9 @@ from dpl.node import node
 from dpl.source import Span
 
 from dplc.flat import term as f
-from dplc.flat.build import Builder, Bundle, Value, block_of, integer, pieces
+from dplc.flat.build import integer
 from dplc.flat.types import elem_of, rank_of
+from dplc.flat.values import Bundle, Value, ValueBuilder, block_of, pieces
 from dplc.narrow import a_type, expect_type
 from dplc.passes.lower.body import Body, Lowering
 from dplc.passes.lower.dissect import (
@@ -44,13 +45,13 @@ class Leaves:
     kinds: frozenset[str]
     ty: f.Num
 
-    def given(self, b: Builder, x: f.Atom) -> f.Atom:
+    def given(self, b: ValueBuilder, x: f.Atom) -> f.Atom:
         """A leaf as functions take it.  Floats as words are the bits of an f64."""
         if self.ty == f.F64 or not f.is_float(x.ty):
             return cast(b, x, self.ty)
         return b.op("bitcast", (cast(b, x, f.F64),), to="u64")
 
-    def taken(self, b: Builder, x: f.Atom, own: f.Num) -> f.Atom:
+    def taken(self, b: ValueBuilder, x: f.Atom, own: f.Num) -> f.Atom:
         """What a function made of a leaf, as a leaf of its own type."""
         if self.ty == f.F64 or not f.is_float(own):
             return b.op("ne", (x, f.Const(0, U64))) if own == f.BOOL else cast(b, x, own)
@@ -61,7 +62,7 @@ FLOATS = Leaves(frozenset(t.FLOATS), f.F64)
 WORDS = Leaves(frozenset((*t.INTS, *t.FLOATS, "bool")), U64)
 
 
-def cast(b: Builder, x: f.Atom, to: f.Num) -> f.Atom:
+def cast(b: ValueBuilder, x: f.Atom, to: f.Num) -> f.Atom:
     return x if x.ty == to else b.op("cast", (x,), to=to.name)
 
 
@@ -185,11 +186,11 @@ def leaves(body: Body, of: Leaves, ty: t.Ty, value: Value) -> Value:
     return joined(body.b, arrays) if arrays else nothing(body.b, of, integer(0))
 
 
-def nothing(b: Builder, of: Leaves, count: f.Atom) -> f.Atom:
+def nothing(b: ValueBuilder, of: Leaves, count: f.Atom) -> f.Atom:
     return b.op("fill", (count, f.Const(0.0 if of.ty == f.F64 else 0, of.ty)))
 
 
-def joined(b: Builder, arrays: Sequence[f.Atom]) -> f.Atom:
+def joined(b: ValueBuilder, arrays: Sequence[f.Atom]) -> f.Atom:
     """By halves, so that no number is copied more often than the logarithm of how many arrays there are."""
     if len(arrays) == 1:
         return arrays[0]
@@ -217,7 +218,7 @@ def parts(body: Body, of: Leaves, ty: t.Ty, value: Value) -> Iterator[f.Atom]:
             yield b.atom(stored(body, of, ty, value, empty, integer(0))[0])
 
 
-def given_row(b: Builder, of: Leaves, row: f.Atom, count: f.Atom) -> f.Atom:
+def given_row(b: ValueBuilder, of: Leaves, row: f.Atom, count: f.Atom) -> f.Atom:
     """An array of leaves as functions take them."""
     if elem_of(row.ty) == of.ty:
         return row
@@ -256,7 +257,7 @@ def counted(body: Body, of: Leaves, ty: t.Ty, value: Value) -> f.Atom:
     return b.call(fn, (value,), f.I64)
 
 
-def content_of(b: Builder, reference: Value) -> Value:
+def content_of(b: ValueBuilder, reference: Value) -> Value:
     return b.explode(b.op("ref_get", (b.atom(reference),)))
 
 
