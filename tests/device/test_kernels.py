@@ -238,3 +238,14 @@ def test_lengths_of_what_a_function_adds_to() -> None:
     a, b = machine.call("total", Array((40, 3), rows), Array((4,), p))
     assert [(one.kernel.geometry, one.failed) for one in machine.launched] == [("groups", False)]
     assert (a.shape, b.shape) == ((3,), (4,)) and math.isclose(b.items[3], 5.0 * sum(rows))
+
+
+def test_lengths_of_what_is_added_to_a_part() -> None:
+    """The gradient of a product of which points use some rows only: zeros, to which these are added, tell lengths."""
+    made = compared("""
+let xs : float[40, 5, 8] = [for b < 40 -> [for t < 5 -> [for j < 8 -> cos (float (b + t * j))]]]
+let loss (w : float[8, 8]) =
+  sum [for x in xs -> let y = tanh x @ w in let d = y[0:4] - x[1:5] in sum (flatten (d * d))]
+do print (grad loss [for i < 8 -> [for j < 8 -> sin (float (i * j))]])
+""")
+    assert any(one.kernel.geometry == "groups" and not one.failed for one in made)

@@ -23,7 +23,7 @@ from stand_in import Server
 
 STEPS = Path(__file__).parent / "steps"
 EACH = {
-    "kmeans": {"launch": 4, "up": 1, "down": 4, "wait": 4},
+    "kmeans": {"launch": 3, "up": 1, "down": 2, "wait": 2},
     "recurrent": {"launch": 0, "up": 0, "down": 0, "wait": 0},
     "mixture": {"launch": 1, "up": 0, "down": 1, "wait": 1},
     "layers": {"launch": 23, "up": 1, "down": 3, "wait": 3},

@@ -177,6 +177,14 @@ def test_settings_that_mean_nothing(dpl, program, odd, setting: str) -> None:
     assert run.stderr.strip() == told.stderr.strip().rpartition("\n")[2]
 
 
+def test_no_code_for_a_gpu(program, odd) -> None:
+    """It is asked for in vain, with the code of the command; `auto` never is an error."""
+    run = done(["env", "DPL_DEVICE=gpu", program, "a"], odd, code=1)
+    assert run.stdout == "" and run.stderr.startswith("error[R0511]: this executable has no code for a GPU\n")
+    for device in ("auto", "cpu"):
+        assert done(["env", f"DPL_DEVICE={device}", program, "a"], odd).stdout == done([program, "a"], odd).stdout
+
+
 def test_closed_output(program, odd) -> None:
     run = done(["sh", "-c", f"{program} a | true; echo done"], odd)
     assert run.stdout == "done\n"

@@ -63,6 +63,7 @@ def narrow(text: str) -> str:
 
 def main(unit: Unit, target: Target) -> str:
     program = unit.program
+    asked = "" if unit.device else "  call void @rt.has_no_kernels()\n"
     return f"""
 define i32 @main(i32 %argc, ptr %argv) {{
   %count = sext i32 %argc to i64
@@ -70,7 +71,7 @@ define i32 @main(i32 %argc, ptr %argv) {{
   ret i32 %status
 }}
 define internal void @"dpl program"(ptr %nothing) {{
-{lapack_link.start(program, target)}  call fastcc void {unit.start}() noinline
+{lapack_link.start(program, target)}{asked}  call fastcc void {unit.start}() noinline
   ret void
 }}
 {lapack_link.definitions(program, target)}"""

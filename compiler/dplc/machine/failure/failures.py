@@ -189,6 +189,9 @@ KINDS = {
         help="the environment variable DPL_CUDA names another library",
     ),
     Failure.NO_DEVICE: Kind("R0511", "there is no GPU: its driver's library `{t}` reports error {a}"),
+    Failure.NO_KERNELS: Kind(
+        "R0511", "this executable has no code for a GPU", help="one with code for both is made by  dpl build --gpu"
+    ),
     Failure.DEVICE: Kind("R0512", "the GPU's driver reports error {a}: {t}"),
     Failure.MPI: Kind("R0513", "{t}"),
 }

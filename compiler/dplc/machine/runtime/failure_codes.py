@@ -30,3 +30,4 @@ class Failure(IntEnum):
     DEVICE = 18  # text: what the driver says; a: its error
     NO_DRIVER = 19  # text: the driver's library, which is not there, or lacks functions
     MPI = 20  # text: what is wrong
+    NO_KERNELS = 21  # the executable has no code for the device that is asked for

@@ -28,6 +28,7 @@ from dplc.flat.ops.row import Dim, Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import supply_for, with_binds, with_body, with_inner, with_rhs
+from dplc.passes.arrays.element_ranges import ElementRanges
 from dplc.passes.simplify.purity import natural
 
 
@@ -48,6 +49,7 @@ class _Bounds:
     def __init__(self, affine: Affine, supply: Callable[[], f.Supply]) -> None:
         self.affine, self.supply = affine, supply
         self.conditions = Conditions(affine)
+        self.ranges = ElementRanges(affine)
 
     def block(self, block: f.Block) -> f.Block:
         binds = [one for bind in block.binds for one in self.binds(bind)]
@@ -57,7 +59,9 @@ class _Bounds:
         """The binding; the place on a ring without whole turns."""
         op = bind.rhs
         if not (isinstance(op, f.Op) and op.op == "mod" and not self.affine.on_ring(op)):
-            return (self.bind(bind),)
+            made = self.bind(bind)
+            self.ranges.define(bind)
+            return (made,)
         place = self.affine.turned(op)
         if place is None:
             return (self.bind(bind),)

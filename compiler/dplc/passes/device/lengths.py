@@ -58,6 +58,8 @@ class Lengths:
             match self.made.get(dim[0].name):
                 case f.TupGet(tup, i) if there := self.item(tup, i):
                     return there[0].of(there[1], dim[1])
+                case f.Op(op, (_, _, *lengths)) as add if OPS[op].accumulates and add.attr("rank"):
+                    return self.outside(lengths[dim[1]])  # that of what is added to, unless nothing is added
                 case _:
                     pass
         return self.told(dim)
