@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from dplc.ad.activity import Graph, Node, component
 from dplc.ad.derivatives import Derivatives, Mode
+from dplc.ad.height import lowered
 from dplc.ad.loops import split, with_states
 from dplc.ad.rules import bulk, products
 from dplc.ad.tangents.symbolic_zeros import (
@@ -312,6 +313,8 @@ class Forward:
         more = {k: b.var("a", f.BOOL) for k in marked}
         starts = [*(atom_of(inits[k], leaves[k][2]) for k in carried), *(absence(b, inits[k]) for k in marked)]
         loop = with_states(rhs, (*states, *marked.values()), starts, body, rhs.collect + len(kept))
+        if isinstance(loop, f.For):
+            loop = lowered(loop, states, self.d.supply)
         b.binds.append(f.Bind((*bind.vars[:width], *outs, *more.values(), *self.collected(b, bind, kept)), loop))
         self.split(b, bind, kept, loop.collect)
         for k, out in zip(carried, outs, strict=True):

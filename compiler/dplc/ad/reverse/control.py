@@ -16,10 +16,10 @@ from dpl.node import field, record, replace
 
 from dplc.ad.activity import Node
 from dplc.ad.derivatives import Reversed, Seeds
+from dplc.ad.height import lowered
 from dplc.ad.loops import split, with_states
 from dplc.ad.reverse.cotangents import Inner, LoopScope, Scope, if_there, unless
 from dplc.ad.reverse.filled import fill_over
-from dplc.ad.reverse.height import lowered
 from dplc.ad.reverse.jacobian import products
 from dplc.ad.reverse.tape import Reverse, Runs, Tape
 from dplc.ad.tangents.symbolic_zeros import (
