@@ -19,6 +19,7 @@ from dpl.source import Source
 from dpl.syntax.load import Module, load
 
 if TYPE_CHECKING:
+    from dplc.flat.local_names import LocalNames
     from dplc.interface import Export
 
 
@@ -44,6 +45,7 @@ class Context:
     library: bool = False  # fill in `exports`, for callers from outside
     only: str = ""  # the one export that is wanted; all of them if empty
     exports: list[Export] = field(default_factory=list)
+    names: LocalNames | None = None  # of local variables, filled in for debuggers
 
 
 @node
@@ -121,7 +123,7 @@ STAGES = (
           "dplc.pipeline:run_cps"),
     Stage("lambda_sets", SETS, "which functions can each arrow be?", "dplc.passes.closures.lambda_sets:solve"),
     Stage("lower", FLAT, "closures become data (defunctionalisation): first order from here on",
-          "dplc.passes.lower.lower:lower"),
+          "dplc.pipeline:run_lower", True),
     Stage("mutual", FLAT, "mutually recursive functions (an SCC) become one",
           "dplc.passes.recursion.mutual:merge_mutual_recursion"),
     Stage("tail_calls", FLAT, "tail recursion becomes loops", "dplc.passes.recursion.tail_calls:tail_calls_to_loops"),
@@ -264,6 +266,12 @@ def run_cps(mono: Any) -> Any:
     from dplc.passes.control.cps import explicit_control
 
     return explicit_control(mono)
+
+
+def run_lower(solved: Any, context: Context) -> Any:
+    from dplc.passes.lower.lower import lower
+
+    return lower(solved, context.names)
 
 
 def run_small_arrays(program: Any, context: Context) -> Any:

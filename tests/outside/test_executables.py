@@ -279,6 +279,58 @@ def test_debugging(dpl, tmp_path) -> None:
     assert "n = 2\n" in told and len(re.findall(r"#[012] .*walk \(n=.*\) at .*traced\.dp:\d", told)) == 3, told
 
 
+LOCALS = """type model = { scale : float; bias : float }
+type shape = Round of float | Long of float * float
+
+let rec depth n =
+  if n <= 0 then 0.0
+  else
+    let (q, r) = (n / 2, n % 2) in
+    let y = depth q + float r in
+    let y = y * 2.0 in
+    y + 0.5
+
+let rec area shapes sum =
+  match shapes with
+  | [] -> sum
+  | Round r :: rest -> area rest (sum + r * r)
+  | Long (wide, high) :: rest ->
+    let own = wide * high in
+    area rest (sum + own)
+
+let fit xs p =
+  let out = xs * p.scale + p.bias in
+  let total = sum out in
+  loop (a, b) = (total, 1.0) for step < length xs do
+    let c = a * b in
+    (b, c - out[step])
+
+let n = List.length Sys.args + 4
+let xs = [for i < n -> float (i * i)]
+let p = { scale = float n; bias = 0.5 }
+do print (depth n, area [Round (float n); Long (3.0, float n)] 1.0, fit xs p)
+"""
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="there is no gdb")
+def test_local_variables(dpl, tmp_path) -> None:
+    """gdb shows what `let`, patterns and loops have bound where it stops, and nothing else by these names."""
+    program = built(dpl, written(tmp_path, LOCALS, "locals.dp"), tmp_path, "-g", "-O0")
+
+    def at(line: int, *commands: str, when: str = "") -> str:
+        given = [f"tbreak locals.dp:{line}{when}", "run", *commands]
+        return done(["gdb", "-q", "-batch", *(f"-ex={c}" for c in given), program], tmp_path).stdout
+
+    told = at(8, "info args", "info locals")
+    assert "\nn = 4\n" in told and "\nq = 2\n" in told and "\nr = 0\n" in told and "\ny = " not in told, told
+    told = at(10, "info locals", "print y", "up", "print q")  # of depth 1: 0 + 1, twice
+    assert re.search(r"\ny = 2\n(.*\n)*y = 1\n(.*\n)*r = 1\n", told) and "$1 = 2\n" in told and "$2 = 1\n" in told, told
+    told = at(18, "info locals")
+    assert "own = 12\n" in told and "wide = 3\n" in told and "high = 4\n" in told and "sum = 17\n" in told, told
+    told = at(25, "info locals", "print *out.data@4", when=" if step == 2")
+    assert "$1 = {0.5, 4.5, 16.5, 36.5}\n" in told and "step = 2\n" in told and "a = 57.5\n" in told, told
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="there is no valgrind")
 @pytest.mark.parametrize("name", ["rowless_sizes", "rowless_arrays", "rowless_matrices"])

@@ -66,7 +66,7 @@ def test_libraries(name: str) -> None:
     where = target.to_build(name, None)
     program, exports = compiled(library=True)
     for per_thread in (True, False):
-        text, _ = library_text(program, exports, "program", where, per_thread, debug=False)
+        text, _ = library_text(program, exports, "program", where, per_thread)
         assert object_of(text, where).startswith(MAGIC[where.system])
 
 

@@ -61,8 +61,9 @@ class FunctionEmitter(BodyEmitter):
             self.deep = self.deep or self.unit.group[self.fn.name] in self.unit.tailcc
         start = self.with_locations(self._check_depth()) if self.deep else None
         if self.unit.debug:
-            self.w.lines = self.unit.debug.with_locations(self.w.lines, self.scope, self.fn.span)
-            arguments = self.unit.debug.arguments(self.fn, self.scope)
+            self.w.lines = self.unit.debug.with_locations(self.w.lines, self.fn, self.scope)
+            self.w.lines = self.unit.debug.with_locals(self.w, self.fn, self.scope, self.seen)
+            arguments = self.unit.debug.arguments(self.w, self.fn, self.scope)
             start = [*arguments, *(start or ["  br label %start"])]
         else:
             self.w.lines = self.with_locations(self.w.lines)

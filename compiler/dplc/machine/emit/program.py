@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
+from dplc.flat.local_names import LocalNames
 from dplc.machine.emit.function import FunctionEmitter
 from dplc.machine.emit.module import layout
 from dplc.machine.emit.module.debug import DebugInfo
@@ -40,7 +41,7 @@ def emit_program(
     counting: bool = False,
     interruptible: bool = False,
     entry_points: Callable[[Unit], str] | None = None,
-    debug: bool = False,
+    debug: LocalNames | None = None,
     versions: bool = False,
     device: Device | None = None,
     placed: bool = False,
@@ -48,10 +49,10 @@ def emit_program(
 ) -> tuple[str, Sites]:
     """The whole module, and the sites where it may fail.  `library` gives the definitions of the runtime's symbols in a
     text.  `entry_points` writes the functions that enter the program; by default, the one for the driver.  If
-    `interruptible`, loops poll for an interrupt (`interrupts.py`).  With `debug`, there is debug information for
-    debuggers.  With `versions`, the text has two versions of the program (`llvm/versions.py`).  With a `device`, Pars
-    may run there (`launches/launch.py`).  If `placed`, every instruction knows its site.  `where` is the target, by
-    default this machine."""
+    `interruptible`, loops poll for an interrupt (`interrupts.py`).  With names of local variables, `debug`, there is
+    debug information for debuggers.  With `versions`, the text has two versions of the program (`llvm/versions.py`).
+    With a `device`, Pars may run there (`launches/launch.py`).  If `placed`, every instruction knows its site.  `where`
+    is the target, by default this machine."""
     group, looping = groups(program)
     frequency = Frequency(program)
     unit = Unit(program, Sites(), Droppers(program), group, looping, with_holes(program), Independence(program),
@@ -59,7 +60,7 @@ def emit_program(
     unit.droppers.counting = counting
     unit.counting, unit.interruptible, unit.device, unit.placed = counting, interruptible, device, placed
     unit.vector_bytes = 0 if counting else Vectors.of((where or target.here()).flags).bytes
-    unit.debug = DebugInfo(unit.metadata, program.main) if debug else None
+    unit.debug = None if debug is None else DebugInfo(unit.metadata, program.main, debug)
     if versions:
         unit.kernels, unit.replaceable = frequency.kernels(), frequency.replaceable()
     unit.sites.number(f.NOWHERE)  # site 0 is an unknown place
@@ -72,7 +73,7 @@ def emit_program(
     text = "".join((counters, *parts, *unit.externs.values(), *unit.states.values(), *unit.nodes))
     unit.sites.labels = {fn.name: fn.label for fn in program.fns.values() if fn.label}
     layout.forget()
-    prelude = PRELUDE.replace("LineTablesOnly", "FullDebug") if debug else PRELUDE
+    prelude = PRELUDE.replace("LineTablesOnly", "FullDebug") if unit.debug else PRELUDE
     return prelude + text + library(text), unit.sites
 
 

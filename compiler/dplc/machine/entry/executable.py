@@ -6,6 +6,7 @@ int main(int argc, char **argv)     runs the program by `rt/executable.rt` and r
 from __future__ import annotations
 
 from dplc.flat import term as f
+from dplc.flat.local_names import LocalNames
 from dplc.machine.emit.module.device import Device
 from dplc.machine.emit.module.unit import Unit
 from dplc.machine.emit.program import emit_program
@@ -18,7 +19,7 @@ from dplc.machine.runtime import library
 
 
 def executable_text(
-    program: f.Program, target: Target, debug: bool = False, device: Device | None = None
+    program: f.Program, target: Target, debug: LocalNames | None = None, device: Device | None = None
 ) -> tuple[str, Sites]:
     """The text of the module, and the sites where it may fail.  With a `device`, parallel loops may run there."""
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dpl.regex import regex
 
 from dplc.flat import term as f
+from dplc.flat.local_names import LocalNames
 from dplc.flat.ops.row import Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.walk import every
@@ -107,7 +108,7 @@ def library_text(
     prefix: str,
     target: Target,
     per_thread: bool = True,
-    debug: bool = False,
+    debug: LocalNames | None = None,
     python: bool = False,
     device: Device | None = None,
 ) -> tuple[str, Sites]:

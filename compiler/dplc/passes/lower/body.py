@@ -22,6 +22,7 @@ from dpl.source import NOWHERE, Span
 from dpl.syntax.load import module_name
 
 from dplc.flat import term as f
+from dplc.flat.local_names import LocalNames, Named
 from dplc.flat.values import UNIT, Bundle, Value, ValueBuilder, block_of, leaves, pieces
 from dplc.narrow import expect_type
 from dplc.passes.closures.ground import Interner, Layout, Scope, ground_set
@@ -48,8 +49,9 @@ class Instance:
 class Lowering:
     """The state that the functions of a program share.  `term` lowers a term; `lower.py` passes it in."""
 
-    def __init__(self, solved: Solved, term: LowerTerm) -> None:
+    def __init__(self, solved: Solved, term: LowerTerm, names: LocalNames | None = None) -> None:
         self.solved = solved
+        self.names = names  # of local variables, if debuggers ask for them
         self.term = term
         self.datas = solved.datas
         self.interner = Interner()
@@ -95,6 +97,7 @@ class Lowering:
         vars_ = tuple([body.b.var(name, self.layout.flat(ty)) for name, ty in params])
         for (name, _), var in zip(params, vars_, strict=True):
             body.env[name] = body.b.explode(var)
+            body.name(name, var, source.body)
         body.env |= body.peers(instance, body.env)
         self.finish(instance.name, vars_, body, body.whole(source.body), label=qualified(source), span=source.span)
 
@@ -103,7 +106,8 @@ class Lowering:
     ) -> None:
         """Adds a function that is complete."""
         types = tuple([r.ty for r in results])
-        self.program.fns[name] = f.Fn(name, params, types, block_of(body.b.binds, results), label, span)
+        fn = f.Fn(name, params, types, block_of(body.b.binds, results), label, span)
+        self.program.fns[name] = self.names.given(fn, body.named) if self.names else fn
 
     def function(self, key: tuple, params: Sequence[f.Type], make: Callable[..., Sequence[f.Atom] | f.Atom]) -> str:
         """A function made by the compiler, once for each key.  `make(body, *parameters as values)` returns its
@@ -169,6 +173,20 @@ def last_name(label: str) -> str:
     return label.rpartition(".")[2]
 
 
+def written(name: str) -> str:
+    """The name of a variable as the program has it: `scaled.3` and `main.scaled#2` are both `scaled`."""
+    first, _, last = name.rpartition(".")
+    return first if last.isdigit() else last.partition("#")[0]
+
+
+def text_of(e: c.Term) -> Span:
+    """The text of a term.  The span of a Let is that of its binding, also where the binding is a pattern."""
+    last = e
+    while isinstance(last, c.Let | c.LetRec | c.Match):
+        last = last.arms[-1].body if isinstance(last, c.Match) else last.body
+    return Span(e.span.source, e.span.start, last.span.end)
+
+
 class Body:
     """A flat function being built."""
 
@@ -176,7 +194,18 @@ class Body:
         self.up = up
         self.scope = scope
         self.env: dict[str, Value] = {} if env is None else env
+        self.named: list[Named] = []  # what debuggers show
         self.b = ValueBuilder()
+
+    def bind(self, name: str, value: Value, scope: c.Term) -> None:
+        """Binds a variable of the program, which is seen in `scope`."""
+        self.env[name] = value
+        self.name(name, value, scope)
+
+    def name(self, name: str, value: Value, scope: c.Term) -> None:
+        """Tells debuggers what a value is called in a term, if any ask."""
+        if self.up.names:
+            self.named.append(Named(written(name), value, text_of(scope)))
 
     def type_of(self, e: c.Term) -> t.Ty:
         """The ground type of a term."""

@@ -294,7 +294,8 @@ class Emitter:
             case None:
                 return self.body.fail("no case matches", self.ty, self.arms[0].span)
             case Leaf(row, otherwise):
-                self.body.env |= {name: self.at(path, values) for name, path in row.binds.items()}
+                for name, path in row.binds.items():
+                    self.body.bind(name, self.at(path, values), self.arms[row.arm].body)
                 guard = self.arms[row.arm].guard
                 if guard is None:
                     return self.arm(row)

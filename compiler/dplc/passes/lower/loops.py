@@ -17,7 +17,7 @@ def build(body: Body, e: c.Build, inner: tuple[c.Term, ...] = ()) -> Value:
     number, var = body.atom(e.count), body.b.var(e.index, f.I64)
     sizes = tuple([body.atom(n) for n in inner])
     with body.b.inside() as binds:
-        body.env[e.index] = var
+        body.bind(e.index, var, e.body)
         element = body.atom(e.body)
     rhs = f.Build(var, number, block_of(binds, (element,)), e.span, (sizes,) if sizes else ())
     return body.b.one(rhs, body.flat(e), "built")
@@ -30,7 +30,8 @@ def count_loop(body: Body, e: c.For) -> Value:
     state, vars_ = body.b.fresh_like(init, e.state)
     index = body.b.var(e.index, f.I64)
     with body.b.inside() as binds:
-        body.env[e.state], body.env[e.index] = state, index
+        body.env[e.state] = state
+        body.bind(e.index, index, e.body)
         step = tuple(leaves(body.term(e.body)))
     result, bound = body.b.fresh_like(init, e.state)
     loop = f.For(index, count, vars_, tuple(leaves(init)), block_of(binds, step))

@@ -78,7 +78,7 @@ def variable(body: Body, e: c.Var) -> Value:
 def lets(body: Body, e: c.Term, whole: bool) -> Value:
     while isinstance(e, c.Let | c.LetRec):
         if isinstance(e, c.Let):
-            body.env[e.name] = body.term(e.rhs)
+            body.bind(e.name, body.term(e.rhs), e.body)
         else:
             closures = {name: body.term(rhs) for name, rhs in e.bindings}
             body.env |= closures

@@ -29,6 +29,7 @@ from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
 from dplc.flat.dims import is_outside
 from dplc.flat.inline import Inliner
+from dplc.flat.local_names import replaced, with_bases
 from dplc.flat.ops.table import OPS, result_type
 from dplc.flat.types import rank_of
 from dplc.flat.walk import (
@@ -103,7 +104,7 @@ def simplified(fn: f.Fn, supply: f.Supply, program: f.Program, inline: Mapping[s
 def walked(fn: f.Fn, simplifier: Callable[[], _Simplifier]) -> f.Fn:
     """A function after the walk, and after another one if that shows which dimensions are equal or constants."""
     walk = simplifier()
-    fn = with_body(fn, walk.block(fn.body))
+    fn = with_bases(with_body(fn, walk.block(fn.body)), walk.bases)
     hoisted = hoist_dims(fn, walk.supply)
     return fn if hoisted is fn else with_body(fn, simplifier().block(hoisted.body))
 
@@ -125,6 +126,7 @@ class _Simplifier:
         self.loops = 0  # around the current place
         self.program = program
         self.known: dict[str, f.Atom] = {}
+        self.bases: dict[str, str] = {}  # for debuggers (`flat/local_names.py`)
         self.defs: dict[str, f.Rhs] = {}
         self.made: dict[object, tuple[f.Var, ...]] = {}
         self.scopes: list[list[object]] = []
@@ -152,7 +154,8 @@ class _Simplifier:
 
     def same(self, vars_: Sequence[f.Var], atoms: Sequence[f.Atom]) -> None:
         for var, atom in zip(vars_, atoms, strict=True):
-            self.known[var.name] = self.atom(atom)
+            self.known[var.name] = found = self.atom(atom)
+            replaced(self.bases, var, found)
 
     def splice(self, vars_: Sequence[f.Var], block: f.Block, out: list[f.Bind]) -> None:
         """Splices a block that always runs into the surrounding one."""

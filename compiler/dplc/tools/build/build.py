@@ -12,6 +12,7 @@ import click
 from dpl.diagnostics import DplError
 from dpl.node import node, replace
 
+from dplc.flat.local_names import LocalNames
 from dplc.flat.term import Program
 from dplc.interface import Export
 from dplc.machine.failure.failures import Sites
@@ -157,7 +158,7 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
     from dplc.tools.build.header import header
     from dplc.tools.build.wheel import wheel
 
-    program, exports = compiled(job)
+    program, exports, names = compiled(job)
     told = header(job.name, job.file.name, exports).encode() if job.library and job.kind != WHEEL else b""
     if job.kind == HEADER:
         return written(told, place, to_stdout)
@@ -165,7 +166,7 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
         from dplc.machine.cuda.emit import emit_ptx
 
         return written(emit_ptx(program, job.gpu).encode(), place, to_stdout)
-    text, sites = written_out(job, program, exports)
+    text, sites = written_out(job, program, exports, names)
     if job.kind in (OBJECT, LLVM, ASM):
         return written(emitted(job, text), place, to_stdout)
     from dplc.machine.object.assemble import assemble
@@ -184,12 +185,14 @@ def make(job: Job, place: Path, to_stdout: bool) -> list[Path]:
     return [place, beside]
 
 
-def compiled(job: Job) -> tuple[Program, list[Export]]:
-    """The program as flat, with its exports if it is built as a library.  Raises DplError."""
+def compiled(job: Job) -> tuple[Program, list[Export], LocalNames | None]:
+    """The program as flat, with its exports if it is built as a library, and the names of local variables if it has
+    debug information.  Raises DplError."""
     from dplc.passes import NeedsInterpreter
     from dplc.pipeline import Context, compile_to
 
-    context = Context(library=job.library, device=job.device)
+    names = LocalNames(stay=job.effort == 0) if job.wish.debug else None
+    context = Context(library=job.library, device=job.device, names=names)
     try:
         _, program = compile_to("reference_counts", text_of(str(job.file), None), context)
     except NeedsInterpreter as need:
@@ -202,23 +205,23 @@ def compiled(job: Job) -> tuple[Program, list[Export]]:
             f"{job.file} exports nothing",
             helps=("others see what is declared by  export let f (x : float) : float = ...",),
         )
-    return program, context.exports
+    return program, context.exports, names
 
 
-def written_out(job: Job, program: Program, exports: list[Export]) -> tuple[str, Sites]:
+def written_out(job: Job, program: Program, exports: list[Export], names: LocalNames | None) -> tuple[str, Sites]:
     """The LLVM text of the executable or library, and its sites of failure."""
     from dplc.machine.entry.executable import executable_text
     from dplc.machine.entry.library import keeps_state, library_text
 
     if job.library:
         worlds = job.kind != WHEEL or not keeps_state(program)
-        return library_text(program, exports, job.name, job.target, worlds, job.wish.debug, job.kind == WHEEL)
+        return library_text(program, exports, job.name, job.target, worlds, names, job.kind == WHEEL)
     device = None
     if job.device:
         from dplc.machine.cuda.host import device_of
 
         device = device_of(program)
-    return executable_text(program, job.target, job.wish.debug, device)
+    return executable_text(program, job.target, names, device)
 
 
 def emitted(job: Job, text: str) -> bytes:

@@ -20,7 +20,7 @@ from dplc.flat.walk import atoms, names, spans
 from dplc.machine.emit.bodies import inplace
 from dplc.machine.emit.bodies.loans import is_drop, loans
 from dplc.machine.emit.bodies.local_arrays import MOST, ROOM, local_arrays
-from dplc.machine.emit.module.debug import has_no_location
+from dplc.machine.emit.module.debug import Seen, has_no_location
 from dplc.machine.emit.module.emitter import Emitter, zeros
 from dplc.machine.emit.module.layout import leaves
 from dplc.machine.emit.module.unit import Unit
@@ -48,6 +48,8 @@ class BodyEmitter(Emitter, ABC):
         self.spread = False  # whether this is a part of points that threads share (`threads.py`)
         self.span = f.NOWHERE  # of the binding that is being written
         self.marked = f.NOWHERE  # of the last binding that has a place
+        self.at = f.NOWHERE  # for debuggers: of the binding that is being written, or of what is in it
+        self.seen: list[Seen] = []  # variables, for debuggers
         self.local = frozenset[str]() if unit.device else local_arrays(fn)
         self.in_frame = False  # whether this binding makes such arrays
         self.lent = False  # whether this binding makes a row whose owner is not counted
@@ -112,6 +114,8 @@ class BodyEmitter(Emitter, ABC):
         for var in variables:
             n = len(leaves(var.ty))
             self.env[var.name] = values[at : at + n]
+            if self.unit.debug:
+                self.seen.append(Seen(var, tuple(values[at : at + n]), self.at))
             if self.groups:
                 self.home[var.name] = len(self.groups)
             at += n
@@ -148,7 +152,7 @@ class BodyEmitter(Emitter, ABC):
 
     def run(self, binds: Sequence[f.Bind]) -> None:
         """Writes bindings, in order; elementary functions side by side are one call of vectors."""
-        outer = self.span, self.in_frame
+        outer = self.span, self.in_frame, self.at
         self.ready.update(inplace.settled(binds))
         groups = {} if self.wide or self.is_cold else function_groups.groups(binds, self.unit.vector_bytes)
         done = function_groups.moved(groups)
@@ -157,6 +161,8 @@ class BodyEmitter(Emitter, ABC):
             start, self.span = len(self.w.lines), getattr(bind.rhs, "span", f.NOWHERE)
             self.in_frame = bool(bind.vars) and all(var.name in self.local for var in bind.vars)
             self.lent = bool(lent and bind.vars) and bind.vars[0].name in lent
+            if self.unit.debug:
+                self.at = outermost(spans(bind)) if self.span == f.NOWHERE else self.span
             if lent and is_drop(bind) and lent.issuperset(names(atoms(bind.rhs))):
                 continue
             if groups and bind.vars and bind.vars[0].name in groups:
@@ -166,7 +172,7 @@ class BodyEmitter(Emitter, ABC):
                 self.keep_home(bind)
             if self.unit.debug or self.unit.placed:
                 self._mark(start, bind)
-        (self.span, self.in_frame), self.lent = outer, False
+        (self.span, self.in_frame, self.at), self.lent = outer, False
 
     def group(self, group: Group) -> None:
         """Writes calls of a function as one."""
