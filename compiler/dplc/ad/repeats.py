@@ -14,7 +14,7 @@ is then short-lived and small.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import chain
 
 from dplc.flat import term as f
@@ -23,7 +23,7 @@ from dplc.flat.copy import Copier
 from dplc.flat.ops.row import Fails
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
-from dplc.flat.walk import blocks, bound_inside, every
+from dplc.flat.walk import binders, blocks, bound_inside, every
 from dplc.passes.simplify.purity import droppable
 
 BYTES = {"bool": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "f16": 2, "i32": 4, "u32": 4, "f32": 4}
@@ -56,10 +56,11 @@ class Costs:
         self.body = body
         self.known: dict[str, int | None] = {}
         self.totals: dict[str, bool] = {}
+        self.changing: dict[str, bool] = {}
 
     def of_step(self, rhs: f.Rhs) -> int | None:
         """The cost in a step of a loop."""
-        return None if changes_others(rhs) else self.of(rhs)
+        return None if self.changes_others(rhs) else self.of(rhs)
 
     def of_point(self, rhs: f.Rhs) -> int | None:
         """The cost in a point of a comprehension."""
@@ -82,6 +83,45 @@ class Costs:
             known = {name for name, total in self.totals.items() if total}
             self.totals[fn] = body is not None and inner and all(droppable(b.rhs, known) for b in body.binds)
         return self.totals[fn]
+
+    def changes_others(self, rhs: f.Rhs) -> bool:
+        """True if a right-hand side changes arrays in place that are there before it: repeated, it would copy them."""
+        match rhs:
+            case f.Op(op):
+                return OPS[op].changes
+            case f.Call(fn):
+                return self.changes_given(fn)
+            case _:
+                return self.reaches_out([rhs], blocks(rhs), {var.name for var in bound_inside(rhs)})
+
+    def changes_given(self, fn: str) -> bool:
+        """True if a function changes arrays in place that it is given."""
+        if fn not in self.changing:
+            self.changing[fn] = False  # while it is being found out
+            body = self.body(fn)
+            binds = () if body is None else every(body)
+            inside = {var.name for bind in binds for var in (*bind.vars, *binders(bind.rhs))}
+            self.changing[fn] = body is not None and self.reaches_out([], (body,), inside)
+        return self.changing[fn]
+
+    def reaches_out(self, outer: Iterable[f.Rhs], inner: Sequence[f.Block], inside: Collection[str]) -> bool:
+        """True if blocks change arrays that are not of their own names `inside`, or that their loops begin with."""
+        binds = [bind.rhs for block in inner for bind in every(block)]
+        changed = {a for rhs in binds for a in self.changed(rhs)}
+        if not changed:
+            return False
+        given = chain(changed, *(loop.inits for loop in (*outer, *binds) if isinstance(loop, f.For | f.While)))
+        return any(isinstance(a, f.Var) and isinstance(a.ty, f.Arr) and a.name not in inside for a in given)
+
+    def changed(self, rhs: f.Rhs) -> tuple[f.Atom, ...]:
+        """The arrays that an operation or a call changes in place."""
+        match rhs:
+            case f.Op(op, args) if OPS[op].changes:
+                return args[:1]
+            case f.Call(fn, args) if self.changes_given(fn):
+                return tuple([a for a in args if isinstance(a.ty, f.Arr)])
+            case _:
+                return ()
 
     def of(self, rhs: f.Rhs) -> int | None:
         """The cost of a right-hand side in operations; None if it is not done again, whatever it costs."""
@@ -170,20 +210,6 @@ def is_low_bits(op: f.Op) -> bool:
     """True for a remainder that is the lowest bits of a number."""
     by = op.args[-1].value if isinstance(op.args[-1], f.Const) else 0
     return op.op == "mod" and isinstance(by, int) and by > 0 and by & (by - 1) == 0
-
-
-def changes_others(rhs: f.Rhs) -> bool:
-    """True if a right-hand side changes arrays in place that are there before it: repeated, it would copy them."""
-    if isinstance(rhs, f.Op):
-        return OPS[rhs.op].changes
-    inside = {var.name for var in bound_inside(rhs)}
-    changing = {bind.rhs.args[0] for block in blocks(rhs) for bind in every(block)
-                if isinstance(bind.rhs, f.Op) and OPS[bind.rhs.op].changes}  # fmt: skip
-    if not changing:
-        return False
-    loops = (rhs, *(bind.rhs for block in blocks(rhs) for bind in every(block)))
-    given = chain(changing, *(loop.inits for loop in loops if isinstance(loop, f.For | f.While)))
-    return any(isinstance(a, f.Var) and isinstance(a.ty, f.Arr) and a.name not in inside for a in given)
 
 
 def again(bind: f.Bind, supply: f.Supply, taken: Collection[str]) -> f.Bind:

@@ -46,6 +46,7 @@ from dplc.flat.walk import (
     with_rhs,
 )
 from dplc.passes.simplify.aggregates import branch_by_scalars, in_all_rows, loop_by_scalars
+from dplc.passes.simplify.alike_branches import together
 from dplc.passes.simplify.callers import called_once, calls, reachable
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import POWERS, fold, is_null, reduced
@@ -149,7 +150,7 @@ class _Simplifier:
         return tuple([self.atom(a) for a in atoms])
 
     def binds(self, binds: Sequence[f.Bind], out: list[f.Bind]) -> None:
-        for bind in binds:
+        for bind in together(binds, self.atom):
             self.bind(bind, out)
 
     def same(self, vars_: Sequence[f.Var], atoms: Sequence[f.Atom]) -> None:
