@@ -193,7 +193,8 @@ def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
 
 @cli.command()
 @click.option("--cost", "cost", is_flag=True,
-              help="Count operations and bytes at growing sizes; exit 1 if a gradient grows faster.")  # fmt: skip
+              help="Count operations and bytes at growing sizes, and measure time; "
+                   "exit 1 if a gradient grows faster.")  # fmt: skip
 @click.option("--max-ratio", type=click.FloatRange(0, min_open=True), metavar="RATIO",
               help="With --cost: exit 1 if a gradient costs more than so many functions.")  # fmt: skip
 @click.option(

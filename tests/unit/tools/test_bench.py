@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,7 @@ def test_growth_is_told() -> None:
 def test_growth_is_a_failure(monkeypatch, capsys, gradients, code: int) -> None:
     rows = tuple(Cost(n, 0, 100 * n, 0, g, 8 * n, 0) for n, g in zip((1, 2, 4), gradients, strict=True))
     monkeypatch.setattr(command, "costs", lambda target, names, limit: [Report("f", rows)])
+    monkeypatch.setattr(command, "seconds", lambda target, names, limit: {})
     assert command.tell_costs("it.dp", (), 1.0, False) == code
     assert ("grows" in capsys.readouterr().out) == bool(code)
 
@@ -109,6 +111,7 @@ def test_growth_is_a_failure(monkeypatch, capsys, gradients, code: int) -> None:
 def test_a_ratio_above_the_most_is_a_failure(monkeypatch, capsys, most: float | None, code: int) -> None:
     rows = tuple(Cost(n, 0, 100 * n, 0, 300 * n, 8 * n, 0) for n in (1, 2, 4))
     monkeypatch.setattr(command, "costs", lambda target, names, limit: [Report("f", rows)])
+    monkeypatch.setattr(command, "seconds", lambda target, names, limit: {})
     assert command.tell_costs("it.dp", (), 1.0, False, most=most) == code
     told = "the gradient of f costs 3.00 functions, not 2.9 at most\n"
     assert capsys.readouterr().err == (told if code else "")
@@ -118,9 +121,10 @@ def test_the_command_prints_a_table(dpl, program: Path) -> None:
     run = dpl("bench", "--cost", program, "by_loop", "name")
     assert run.returncode == 0, run.stderr
     head, line, skipped = run.stdout.splitlines()
-    assert head.split() == ["size", "operations", "gradient", "bytes", "gradient", "ratio", "by", "size"]
+    wanted = ["size", "operations", "gradient", "bytes", "gradient", "ratio", "by", "size", "size", "time", "ratio"]
+    assert head.split() == wanted
     assert line.split()[:3] == ["by_loop", "256", "512"]
-    assert len(line.split()) == 6 + 5
+    assert re.fullmatch(r"by_loop( +[\d.]+){5}( +[\d.]+){5} +1000 +[\d.]+ [mun]?s \+- \d+ % +[\d.]+", line), line
     assert skipped == "not measured: name (its result holds no floats)"
 
 
@@ -133,6 +137,7 @@ def test_the_command_prints_objects(dpl, program: Path) -> None:
     assert [cost["size"] for cost in found["costs"]] == [16, 32, 64, 128, 256]
     assert found["costs"][0]["operations"] == 32
     assert set(found["costs"][0]["gradient"]) == {"operations", "bytes", "kept"}
+    assert found["time"]["size"] == 1000 and set(found["time"]) == {"size", "value", "gradient"}
     assert skipped == {"name": "name", "skipped": "its result holds no floats"}
 
 

@@ -45,6 +45,10 @@ class Timed:
     compiling: float
     why: str
 
+    @property
+    def ratio(self) -> float:
+        return self.gradient.median / self.value.median if self.value.median else float("nan")
+
 
 def times(target: str, names: Sequence[str], size: int | None, limit: float) -> Iterator[Timed | Measured]:
     """The times of the cases, or the reasons why they cannot be measured."""
@@ -110,9 +114,8 @@ def table(found: Sequence[Timed | Measured]) -> list[str]:
     head = f"{'':{width}} {'size':>6} {'value':>20} {'gradient':>20} {'ratio':>6} {'compiling':>10}"
     lines = [head] if done else []
     for one in done:
-        ratio = one.gradient.median / one.value.median if one.value.median else float("nan")
         lines.append(
-            f"{one.name:{width}} {one.size:6} {shown(one.value):>20} {shown(one.gradient):>20} {ratio:6.2f}"
+            f"{one.name:{width}} {one.size:6} {shown(one.value):>20} {shown(one.gradient):>20} {one.ratio:6.2f}"
             f" {one.compiling:8.2f} s"
         )
     lines += [f"note: {one.name} {one.why}" for one in done if one.why]

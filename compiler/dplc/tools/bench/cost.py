@@ -1,4 +1,4 @@
-"""`dpl bench --cost`: counts the cost of functions and their gradients at growing sizes.
+"""`dpl bench --cost`: counts the cost of functions and their gradients at growing sizes, and measures their time.
 
 Operations are those of the compiled program (`flat/operation_counts.py`).  Bytes are those that it allocates for arrays
 and cells, including copies and the residuals kept for the backward sweep.  Counts are exact: the same on every run and
@@ -8,12 +8,14 @@ The ratio divides the gradient's operations by the function's operations plus on
 result, because the gradient must at least write those.  It grows if the largest size has a ratio more than a tenth
 above that of every smaller size.  `memory` divides the bytes that the gradient allocates by the bytes of the function
 plus eight times the divisor of the ratio.
+
+Times are those of `dpl bench`, at its sizes.  They differ from run to run, so nothing fails by them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import click
 from dpl.node import node
@@ -21,6 +23,7 @@ from dpl.source import Source
 
 from dplc.machine.object.compiled import Compiled
 from dplc.stack import on_large_stack
+from dplc.tools.bench.bench import Timed, shown, times
 from dplc.tools.bench.driver import COST, subjects
 from dplc.tools.bench.measure import LIMIT, Measured, measure
 
@@ -127,7 +130,8 @@ def tell_costs(
     """Print the costs, and pass them to `draw`.  Returns exit code 1 if something grows, or if a ratio is above `most`,
     which is then told on standard error."""
     found = costs(target, names, limit=limit)
-    for line in map(as_object, found) if as_json else table(found):
+    timed = seconds(target, [report.name for report in found if report.costs], limit)
+    for line in (as_object(report, timed) for report in found) if as_json else table(found, timed):
         print(line)
     if draw:
         draw(found)
@@ -137,7 +141,13 @@ def tell_costs(
     return int(bool(above) or any(report.costs and report.grows for report in found))
 
 
-def as_object(report: Report) -> str:
+def seconds(target: str, names: Sequence[str], limit: float) -> dict[str, Timed]:
+    """The times of functions, by name, where they can be measured."""
+    found = on_large_stack(lambda: list(times(target, names, None, limit))) if names else []
+    return {one.name: one for one in found if isinstance(one, Timed)}
+
+
+def as_object(report: Report, timed: Mapping[str, Timed]) -> str:
     rows = [
         {
             "size": c.size, "floats": c.floats, "operations": c.operations, "bytes": c.bytes,
@@ -148,25 +158,33 @@ def as_object(report: Report) -> str:
     ]  # fmt: skip
     if not rows:
         return json.dumps({"name": report.name, "skipped": report.why})
-    limited = {"limited": report.why} if report.why else {}
-    return json.dumps({"name": report.name, "grows": report.grows, "costs": rows, **limited})
+    more = {"limited": report.why} if report.why else {}
+    if one := timed.get(report.name):
+        more |= {"time": {"size": one.size, "value": one.value.median, "gradient": one.gradient.median}}
+    return json.dumps({"name": report.name, "grows": report.grows, "costs": rows, **more})
 
 
-def table(found: Sequence[Report]) -> list[str]:
-    """A line for each function at its largest size, with the ratios at all sizes."""
+def table(found: Sequence[Report], timed: Mapping[str, Timed]) -> list[str]:
+    """A line for each function at its largest size, with the ratios at all sizes, and its time."""
     width = max([len(r.name) for r in found if r.costs], default=0)
     head = f"{'':{width}} {'size':>6} {'operations':>12} {'gradient':>12} {'bytes':>12} {'gradient':>12}  ratio by size"
-    lines = [head] if width else []
+    ratios = {r.name: " ".join(f"{cost.ratio:5.2f}" for cost in r.costs) for r in found}
+    wide = max(len("ratio by size"), *map(len, ratios.values())) if width else 0
+    lines = [f"{head[:-13]}{'ratio by size':{wide}} {'size':>6} {'time':>18} {'ratio':>6}"] if width else []
     for r in found:
         if r.costs:
             c = r.costs[-1]
-            ratios = " ".join(f"{cost.ratio:5.2f}" for cost in r.costs)
             grows = "  grows" if "ratio" in r.grows else ""
             grows += "  memory grows" if "memory" in r.grows else ""
             lines.append(
                 f"{r.name:{width}} {c.size:6} {c.operations:12} {c.gradient_operations:12} {c.bytes:12}"
-                f" {c.gradient_bytes:12}  {ratios}{grows}"
+                f" {c.gradient_bytes:12}  {ratios[r.name]:{wide}}{in_time(timed.get(r.name))}{grows}"
             )
     lines += [f"note: {r.name} {r.why}" for r in found if r.costs and r.why]
     skipped = [f"not measured: {r.name} ({r.why})" for r in found if not r.costs]
     return lines + skipped
+
+
+def in_time(one: Timed | None) -> str:
+    """The size at which a function was timed, its time, and that of its gradient by it."""
+    return f" {one.size:6} {shown(one.value):>18} {one.ratio:6.2f}" if one else ""
