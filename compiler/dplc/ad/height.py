@@ -21,6 +21,8 @@ NaN, and the sum is the offset in both forms.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 
 from dpl.node import node, replace
 
@@ -28,7 +30,7 @@ from dplc.ad.rules import bulk
 from dplc.flat import term as f
 from dplc.flat.build import Builder
 from dplc.flat.nans import guarded
-from dplc.flat.remembered import remembered
+from dplc.flat.remembered import remembered, remembered_given
 from dplc.flat.walk import names, rhs_mentions
 
 Guard = tuple[f.Atom, bool]  # as `bulk.guarded` takes them
@@ -58,7 +60,7 @@ def lowered(loop: f.For, states: Sequence[f.Var], supply: f.Supply) -> f.For:
 
 def _lowered(loop: f.For, k: int, supply: f.Supply) -> f.Block | None:
     body, state, result, b = loop.body, loop.state[k], loop.body.results[k], Builder(supply)
-    if not isinstance(result, f.Var) or not _goes_on(body, state.name, result.name):
+    if not isinstance(result, f.Var) or not _goes_on(body, state.name, result.name) or _is_coupled(loop, k):
         return None
     known = {state.name: _Linear(None, None, 0)}
     varying = _varying(loop, k)
@@ -97,6 +99,30 @@ def _goes_on(body: f.Block, state: str, result: str) -> bool:
             seen.add(name)
             todo += names(made[name].args)
     return False
+
+
+def _is_coupled(loop: f.For, k: int) -> bool:
+    """True if a state takes in another one that depends on it, now or in later steps: it is no recurrence by itself."""
+    taken = _states_taken(loop.body, tuple(names(loop.state)))
+    results = [taken.get(result.name, 0) if isinstance(result, f.Var) else 0 for result in loop.body.results]
+    following, before = 1 << k, 0
+    while following != before:
+        before = following
+        for i, states in enumerate(results[: len(loop.state)]):
+            if states & following:
+                following |= 1 << i
+    return bool(results[k] & following & ~(1 << k))
+
+
+@remembered_given
+def _states_taken(body: f.Block, states: tuple[str, ...]) -> dict[str, int]:
+    """The states on which each name depends in a step, as bits."""
+    taken = {state: 1 << i for i, state in enumerate(states)}
+    for bind, uses in _uses(body):
+        found = reduce(or_, [taken[name] for name in uses if name in taken], 0)
+        if found:
+            taken.update(dict.fromkeys(names(bind.vars), found))
+    return taken
 
 
 @remembered
