@@ -13,6 +13,7 @@ from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
 
 LARGEST, MOST = 1 << 32, 1 << 16  # of constants and of factors
+FAR = 1 << 62  # from a number that is natural, less than this cannot be taken so that it overflows
 
 Sum = dict[object, int]  # terms and their factors; the constant is that of 1
 ONE = 1
@@ -32,6 +33,7 @@ class Affine:
         self.counts: dict[object, Sum] = {}
         self.trips: dict[str, Sum] = {}  # what counts are if there are steps
         self.cuts: dict[str, f.Op] = {}  # the lesser or greater one of two numbers
+        self.wide: set[str] = set()  # rests of divisions by what may be near the greatest integer
         self.negative: dict[str, f.Atom] = {}  # what a condition asks to be negative
         self.facts: list[Sum] = []  # sums that are 0 or greater here, the latest last (`conditions.py`)
         self.arrays: dict[str, f.Var] = {}  # those whose lengths are terms
@@ -62,7 +64,7 @@ class Affine:
             return
         self.chosen(bind.vars[0].name, bind.rhs)
         if bind.rhs.attr("ring") or self.is_rest(bind.rhs):
-            self.counts[bind.vars[0].name] = self.sum(bind.rhs.args[1])
+            self.rest(bind.vars[0].name, self.sum(bind.rhs.args[1]))
         elif bind.rhs.op in ("min", "max") and bind.vars[0].ty == f.I64:
             self.cuts[bind.vars[0].name] = bind.rhs
         elif OPS[bind.rhs.op].finds:
@@ -71,6 +73,12 @@ class Affine:
             self.sums[bind.vars[0].name] = total
         else:
             self.divided(bind.vars[0].name, bind.rhs)
+
+    def rest(self, name: str, count: Sum) -> None:
+        """Notes the range of the rest of a division."""
+        self.counts[name] = count
+        if not all(map(self.is_small, count)) or count.get(ONE, 0) > LARGEST:
+            self.wide.add(name)
 
     def divided(self, name: str, op: f.Op) -> None:
         """Notes that n times the quotient by n is not greater than what is divided; and the range of a quotient of what
@@ -204,10 +212,11 @@ class Affine:
         return any(self.is_natural(combined({ONE: -1}, apart, sign)) for sign in (1, -1))
 
     def holds(self, number: f.Atom, asked: Callable[[Sum], bool], either: str, deep: int = 0) -> bool:
-        """True if something is known of a number; of what is cut off, where it is known of one or of both numbers."""
+        """True if something is known of a number; of what is cut off, where it is known of one or of both numbers.
+        Those must not overflow: what is cut off from above may be far below, and is then no place."""
         op = self.cuts.get(number.name) if isinstance(number, f.Var) and deep < DEEP else None
         if op is None:
-            return asked(self.sum(number))
+            return asked(self.sum(number)) and (deep == 0 or self.is_exact(self.sum(number)))
         return (any if op.op == either else all)(self.holds(a, asked, either, deep + 1) for a in op.args)
 
     def is_natural(self, total: Sum) -> bool:
@@ -220,7 +229,19 @@ class Affine:
 
     def is_small(self, term: object) -> bool:
         """True for a constant, a length and an index, which are far from the greatest integer."""
-        return term == ONE or term in self.counts or isinstance(term, tuple)
+        return term == ONE or isinstance(term, tuple) or (term in self.counts and term not in self.wide)
+
+    def is_exact(self, total: Sum) -> bool:
+        """True for a sum that cannot overflow: of lengths and indices; of a loop's count and a constant; and of one
+        other number where the rest of the sum goes away from the end of the integers that the number may be near to."""
+        others = [term for term in total if not self.is_small(term)]
+        if not others or any(combined(total, count, -1).keys() <= {ONE} for count in self.counts.values()):
+            return True
+        rest = combined(total, {others[0]: 1}, -1)
+        if len(others) > 1 or others[0] in rest or not rest:
+            return not rest
+        low = self.is_natural(rest) or self.is_natural(combined(total, {ONE: FAR}, 1))
+        return low and (self.is_natural(combined({}, rest, -1)) or self.is_natural(combined({ONE: FAR}, total, -1)))
 
     def least(self, total: Sum) -> Sum:
         """The least value of a sum in its loops: the indices are replaced by the values that make it least."""

@@ -137,14 +137,8 @@ class Conditions:
     def difference(self, op: f.Op) -> Sum | None:
         """The first less the second operand, of an operation on two whole numbers that are their sums."""
         difference = self.affine.difference(op)
-        return difference if difference is not None and all(map(self.is_exact, op.args)) else None
-
-    def is_exact(self, atom: f.Atom) -> bool:
-        """True if a number is its sum: of lengths, loops' indices and a loop's count, it cannot overflow."""
-        total = self.affine.sum(atom)
-        if all(map(self.affine.is_small, total)) or (isinstance(atom, f.Var) and total == {atom.name: 1}):
-            return True
-        return any(combined(total, count, -1).keys() <= {ONE} for count in self.affine.counts.values())
+        exact = difference is not None and all(self.affine.is_exact(self.affine.sum(a)) for a in op.args)
+        return difference if exact else None
 
 
 def negated(truth: bool | None) -> bool | None:

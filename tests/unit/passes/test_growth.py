@@ -143,7 +143,8 @@ def test_numbers_cut_off_by_one_another_are_looked_through_a_few_times(
         steps = "\n".join(f"  let (a, b) = (min a b, max a (b - {k % 3})) in" for k in range(n))
         read = "xs[max 0 (min a (n - 1))] * xs[clip b 0 (n - 1)]"
         head = "let f (k : int) (xs : float[n]) = sum [for i < n ->\n  let (a, b) = (i, k) in"
-        compiled(stage, f"{head}\n{steps}\n  {read}]\ndo print (f 5 [1.0, 2.0], grad (f 5) [3.0, 4.0])\n")
+        kept = "let at = [a, b, 3] in xs[clip at[i] 0 (n - 1)]"
+        compiled(stage, f"{head}\n{steps}\n  {read} * ({kept})]\ndo print (f 5 [1.0, 2.0], grad (f 5) [3.0, 4.0])\n")
         counts.append(len(asked))
     assert counts[0] > 500 and counts[1] < 2.3 * counts[0], counts
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dplc.flat import term as f
-from dplc.flat.affine import LARGEST, ONE, Affine, combined
+from dplc.flat.affine import DEEP, LARGEST, ONE, Affine, combined
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import elem_of
 
@@ -74,15 +74,17 @@ class ElementRanges:
         fine = above is not None and above < LARGEST and self.affine.holds(atom, self.affine.is_natural, "max")
         return above if fine else None
 
-    def above(self, atom: f.Atom) -> int | None:
-        """A constant that a number is less than."""
-        cut = self.affine.cuts.get(atom.name) if isinstance(atom, f.Var) else None
+    def above(self, atom: f.Atom, deep: int = 0) -> int | None:
+        """A constant that a number is less than.  Numbers that are cut off must not overflow."""
+        cut = self.affine.cuts.get(atom.name) if isinstance(atom, f.Var) and deep < DEEP else None
         if cut is not None:
-            found = [self.above(x) for x in cut.args]
+            found = [self.above(x, deep + 1) for x in cut.args]
             known = [n for n in found if n is not None]
             return min(known, default=None) if cut.op == "min" else max(known) if len(known) == len(found) else None
-        least = self.affine.least(combined({}, self.affine.sum(atom), -1))
-        return 1 - least.get(ONE, 0) if set(least) <= {ONE} else None
+        total = self.affine.sum(atom)
+        least = self.affine.least(combined({}, total, -1))
+        certain = set(least) <= {ONE} and (deep == 0 or self.affine.is_exact(total))
+        return 1 - least.get(ONE, 0) if certain else None
 
 
 def is_whole(var: f.Var) -> bool:
