@@ -122,6 +122,16 @@ def test_constants_of_avx2_are_operands_in_memory(name: str) -> None:
     assert not re.search(r"f(?:add|mul|sub) <4 x double> [^\n]*splat", text)
 
 
+@pytest.mark.parametrize("name", ["exp", "exp2"])
+def test_the_usual_way_of_an_exponential_has_no_bounds(name: str) -> None:
+    """A branch sees to arguments that are not within, and to NaN."""
+    symbol = f"rt.{name}.f64.v4"
+    with optimised(module(str(definition(symbol, 32, apart=False)) + keep([symbol])), target.here()) as (_, made):
+        before, _, after = made.text().partition("br i1")
+    assert "select" not in before
+    assert after.count("select") == 4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [16, 32, 64])
 def test_vectors_of_every_width(width: int) -> None:

@@ -122,18 +122,31 @@ class _Text:
         self.lanes = lanes
         self.width = width
         self.lines: list[str] = []
+        self.names: list[str] = []  # of the steps' values
         self.tables: list[str] = []
         self.constants: list[tuple[str, str]] = []  # in memory: types and values
         self.shifted: dict[int, str] = {}  # whole numbers, by step: plus MAGIC
         self.pairs: dict[int, tuple[str, str]] = {}
         self.count = 0
         self.block = "entry"
+        # `scaled` steps, with the value before and within its bounds, where the branch for what is rare sees to these
+        self.unbound = {step.args[2]: step.args[:2] for step in steps.steps
+                        if step.op == "unbound" and self.branches(step.type)}  # fmt: skip
+        self.loose = {inside: x for x, inside in self.unbound.values()}
+
+    def branches(self, ty: str) -> bool:
+        """Whether 2^k p has a branch for what is rare: AVX-512 has an instruction for all of it, and the threads of a
+        device would wait for each other."""
+        return self.width > 0 and (self.width < 64 or self.lanes * SIZES[SCALARS[ty]] != self.width)
 
     def text(self, params: list[str]) -> list[str]:
-        names: list[str] = []
+        names = self.names
         for number, step in enumerate(self.steps.steps):
             args = [names[arg] for arg in step.args]
-            names.append(params[int(str(step.detail))] if step.op == "argument" else self.step(number, step, args))
+            if number in self.loose:
+                names.append(names[self.loose[number]])
+            else:
+                names.append(params[int(str(step.detail))] if step.op == "argument" else self.step(number, step, args))
         result = self.steps.result
         self.keep_constants()
         return [*self.lines, f"  ret {self.type(self.steps.steps[result].type)} {names[result]}"]
@@ -232,10 +245,15 @@ class _Text:
             case "two_to":
                 return self.power(self.bits(first, args[0], ty), ty)
             case "scaled":
-                return self.scaled(args[0], args[1], step.args[1], ty)
+                return self.scaled(number, args[0], args[1], step.args[1], ty)
             case "bit":
                 bits = self.let(f"and {i} {self.bits(first, args[0], ty)}, {self.whole(int(str(step.detail)), ty)}")
                 return self.let(f"icmp ne {i} {bits}, {self.whole(0, ty)}")
+            case "unbound" if step.args[2] in self.unbound:
+                return args[2]
+            case "unbound":
+                odd = self.let(f"fcmp uno {t} {args[0]}, {args[0]}")
+                return self.let(f"select {self.type('bool')} {odd}, {t} {args[0]}, {t} {args[2]}")
             case "split":
                 self.pairs[number] = self.split(args[0], ty)
                 return ""
@@ -259,20 +277,36 @@ class _Text:
         bits = self.let(f"shl {i} {bits}, {self.distance(FRACTION[ty], ty)}")
         return self.let(f"bitcast {i} {bits} to {self.type(ty)}")
 
-    def scaled(self, p: str, k: str, number: int, ty: str) -> str:
+    def scaled(self, step: int, p: str, k: str, number: int, ty: str) -> str:
         """2^k p, which AVX-512 has as an instruction.  Elsewhere, a branch multiplies by two factors if 2^k may be no
-        normal number.  A device has no branch: its threads would wait for each other."""
+        normal number, or is NaN."""
         t = self.type(ty)
-        if self.width == 64 and self.lanes * SIZES[SCALARS[ty]] == self.width:
+        if not self.width:
+            return self.two_factors(p, k, ty)
+        if not self.branches(ty):
             p = self.unless_zero(p, k, ty)
             operands = f"{t} {p}, {t} {k}, {t} zeroinitializer, i{self.lanes} {ALL}, i32 {AS_IN_CODE}"
             return self.let(f"call {t} @llvm.x86.avx512.mask.scalef.{SCALED[ty]}.512({operands})")
-        if not self.width:
-            return self.two_factors(p, k, ty)
         square = self.let(f"fmul {t} {k}, {k}")
-        far = self.let(f"fcmp ogt {t} {square}, {self.constant(float((BIAS[ty] - 2) ** 2), ty)}")
+        far = self.let(f"fcmp ugt {t} {square}, {self.constant(float((BIAS[ty] - 2) ** 2), ty)}")
         usual = self.let(f"fmul {t} {p}, {self.power(self.bits(number, k, ty), ty)}")
-        return self.branch(self.some(far), usual, t, lambda: self.two_factors(p, k, ty))
+        return self.branch(self.some(far), usual, t, lambda: self.rare(step, p, k, ty))
+
+    def rare(self, step: int, p: str, k: str, ty: str) -> str:
+        """2^k p by two factors; or infinity, 0 and NaN for values that should have been within bounds."""
+        made = self.two_factors(p, k, ty)
+        if step not in self.unbound:
+            return made
+        x, inside = self.unbound[step]
+        t, value, steps = self.type(ty), self.names[x], self.steps.steps
+        _, below, least = steps[inside].args
+        _, _, most = steps[below].args
+        bounds = (("olt", self.names[most], self.constant(float("inf"), ty)),
+                  ("ogt", self.names[least], self.constant(0.0, ty)), ("ord", value, value))  # fmt: skip
+        for order, bound, instead in bounds:
+            good = self.let(f"fcmp {order} {t} {value}, {bound}")
+            made = self.let(f"select {self.type('bool')} {good}, {t} {made}, {t} {instead}")
+        return made
 
     def unless_zero(self, p: str, k: str, ty: str) -> str:
         """p, or 0 where 2^k p is 0: a product that underflows takes processors a hundred cycles, and weights such as

@@ -162,9 +162,17 @@ def with_rows(fused: f.Map, fills: Mapping[str, f.Op]) -> tuple[f.Map, list[tupl
 
 
 def parts_of_arrays(block: f.Block) -> set[str]:
-    """The rows and slices that are read out of arrays."""
-    reads = [bind for bind in every(block) if isinstance(bind.rhs, f.Op) and bind.rhs.op in ("index", "slice")]
-    return {read.vars[0].name for read in reads if rank_of(read.vars[0].ty)}
+    """The rows and slices that are read out of arrays, and the arrays in tuples that are."""
+    read: set[str] = set()
+    for bind in every(block):
+        match bind.rhs:
+            case f.Op("index" | "slice"):
+                read.add(bind.vars[0].name)
+            case f.TupGet(f.Var(name)) if name in read:
+                read.add(bind.vars[0].name)
+            case _:
+                pass
+    return read
 
 
 def fills_of_rows(block: f.Block) -> dict[str, f.Op]:

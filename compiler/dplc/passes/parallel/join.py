@@ -44,6 +44,7 @@ from dplc.passes.inversion.fission.additions_last import additions_last
 from dplc.passes.inversion.invert import inverted
 from dplc.passes.parallel.checked_places import CheckedPlaces
 from dplc.passes.parallel.common_work import CommonWork, ComputedOnce
+from dplc.passes.parallel.consecutive_rows import consecutive_rows
 from dplc.passes.parallel.few_terms import few_terms
 from dplc.passes.parallel.finer_points import finer_points
 from dplc.passes.parallel.flat_nests import flat_nest, placed
@@ -63,7 +64,8 @@ NEAR = 64  # so many bindings before a Par are searched for another one with com
 def join(program: f.Program, device: bool = False) -> f.Program:
     supply, sizes = supply_for(program), cache(lambda: known_sizes(program))
     fns = {name: with_sums(joined(fn, supply, device), sizes, supply, device) for name, fn in program.fns.items()}
-    return replace(program, fns={name: additions_last(few_terms(fn, supply), supply) for name, fn in fns.items()})
+    fns = {name: additions_last(few_terms(fn, supply), supply) for name, fn in fns.items()}
+    return replace(program, fns={name: consecutive_rows(fn, supply) for name, fn in fns.items()})
 
 
 def with_sums(fn: f.Fn, sizes: Callable[[], KnownSizes], supply: f.Supply, device: bool) -> f.Fn:

@@ -43,6 +43,7 @@ from dplc.flat.walk import (
 from dplc.passes.parallel.added_parts import added_parts
 from dplc.passes.parallel.added_rows import added_directly
 from dplc.passes.parallel.additive import Additive, Trail
+from dplc.passes.parallel.begun_sums import begun_sums
 from dplc.passes.parallel.checks import checked_before
 from dplc.passes.parallel.copied_rows import copied_rows
 from dplc.passes.parallel.elementwise import Elementwise, fills_of_rows, parts_of_arrays
@@ -99,7 +100,8 @@ class _Fn:
         self.look_at(fn)
         self.change(other_rows(fn.body, program.supply))
         unordered = {index for index, trails in self.known.items() if trails is not None}
-        self.change(forwards(self.fn.body, Affine(dims_of(self.fn.body)), unordered))
+        body = begun_sums(self.fn.body, program.supply, lambda: program.sizes.dims(self.fn), self.solid, self.in_order)
+        self.change(forwards(body, Affine(dims_of(body)), unordered))
         self.change(without_questions(self.fn.body, self.solid))
 
     def change(self, body: f.Block) -> None:
@@ -171,6 +173,11 @@ class _Fn:
         return merged(f.Par(((build.index, build.count),), body, outs, build.span, ordered))
 
     # ---- loops with accumulators
+
+    def in_order(self, loop: f.For, k: int) -> Trail | None:
+        """How a loop whose steps have an order adds to its state number `k`; None if it does something else with it."""
+        ordered = self.known[loop.index.name] is None
+        return self.program.additive.trail(self.fn, loop, k) if ordered else None
 
     def trails(self, loop: f.For) -> tuple[Trail, ...] | None:
         """How a loop adds to its state, if it has one; None if it does something else, or nothing."""

@@ -14,6 +14,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import copysign, frexp
+
 from dpl.core import formats
 from dpl.core import ty as t
 from dpl.diagnostics import Bug
@@ -140,7 +143,16 @@ def scalar_text(value: Value, kind: str) -> str:
             return "true" if value else "false"
         case "f32" | "f16" if value == value:
             fit = FIT[kind]
-            tries = (float(f"{value:.{digits}g}") for digits in range(1, DIGITS[kind] + 1))
+            tries = (x for digits in range(1, DIGITS[kind] + 1) for x in of_digits(value, digits))
             return repr(next((x for x in tries if fit(x) == value), value))
         case _:
             return repr(value)
+
+
+def of_digits(value: float, digits: int) -> Iterator[float]:
+    """The nearest number of so many digits, and the next one away from 0: beyond a power of two numbers lie twice as
+    far apart as before it, so that one may read back where the nearest does not."""
+    yield float(f"{value:.{digits}g}")
+    if abs(frexp(value)[0]) == 0.5:
+        mantissa, _, exponent = f"{abs(value):.{digits - 1}e}".partition("e")
+        yield copysign(float(f"{int(mantissa.replace('.', '')) + 1}e{int(exponent) - digits + 1}"), value)

@@ -19,6 +19,7 @@ from dpl.prims.elementary.steps import (
     sum_of,
     two_product,
     two_to,
+    unbound,
 )
 
 INF = float("inf")
@@ -45,9 +46,10 @@ def parts(x: Value, low: Value | None = None) -> tuple[Value, Value, Value]:
 
 def exp(x: Value) -> Value:
     """e^x = 2^k e^r with x = k log 2 + r, where e^r is a sum of a number and a small rest."""
-    k, a, t = parts(clamped(x, x.pick(LEAST), x.pick(MOST)))
+    inside = clamped(x, x.pick(LEAST), x.pick(MOST))
+    k, a, t = parts(inside)
     one, lost = sum_of(1.0, a)
-    return select(x.is_nan, x, scaled(one + (lost + t), k))
+    return unbound(x, inside, scaled(one + (lost + t), k))
 
 
 def bell(x: Value) -> Value:
@@ -60,8 +62,9 @@ def bell(x: Value) -> Value:
 
 
 def exp2(x: Value) -> Value:
-    k, p = exp2_parts(clamped(x, *x.pick(Pair((-1080.0, 1025.0), (-155.0, 129.0)))), None)
-    return select(x.is_nan, x, scaled(p, k))
+    inside = clamped(x, *x.pick(Pair((-1080.0, 1025.0), (-155.0, 129.0))))
+    k, p = exp2_parts(inside, None)
+    return unbound(x, inside, scaled(p, k))
 
 
 def exp2_parts(x: Value, low: Value | None) -> tuple[Value, Value]:

@@ -23,7 +23,7 @@ FORMS = {
     "lt": "({} < {})", "le": "({} <= {})", "eq": "({} == {})", "ne": "({} != {})", "and": "({} and {})",
     "or": "({} or {})", "select": "({1} if {0} else {2})", "sqrt": "sqrt({})", "copysign": "copysign({}, {})",
     "two_to": f"POWERS[int({{}}) + {-LOWEST}]", "first": "{}[0]", "second": "{}[1]", "scaled": "scaled({}, int({}))",
-    "widen": "{}", "narrow": "{}",
+    "widen": "{}", "narrow": "{}", "unbound": "({0} if {0} != {0} else {2})",
 }  # fmt: skip
 ROUNDS = ("add", "sub", "mul", "div", "sqrt", "scaled", "narrow")  # of type f32, these are rounded
 

@@ -274,3 +274,9 @@ def clamped(x: Value, least: float, most: float) -> Value:
     """x within bounds; NaN gives the lower one."""
     x = select(x < most, x, most)
     return select(x > least, x, least)
+
+
+def unbound(x: Value, inside: Value, made: Value) -> Value:
+    """What is `made`, by `scaled`, of `inside`, which is `clamped(x, ...)`; NaN if x is.  At the lower bound 0 is made,
+    and infinity at the upper one: a branch may do so for all x that are not within."""
+    return x.then("unbound", inside, made)
