@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from dpl.prims import TABLE, elementary
 from dpl.prims.scalar import SLOPES
@@ -12,8 +13,13 @@ from dpl.source import Source
 from dplc.flat.interp import Failure
 from dplc.flat.interp_ops import Array
 from dplc.flat.parse import parse
+from dplc.machine.cuda.kernels import Kernels, outermost
+from dplc.machine.cuda.ptx import ptx
 from dplc.passes.memory.reference_counts import count_references
 from pars import Both, compared, program_of
+from ptx_memory import Blocks
+from ptx_run import Machine
+from ptx_traffic import Traffic
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.dp"))
 
@@ -249,3 +255,29 @@ let loss (w : float[8, 8]) =
 do print (grad loss [for i < 8 -> [for j < 8 -> sin (float (i * j))]])
 """)
     assert any(one.kernel.geometry == "groups" and not one.failed for one in made)
+
+
+@pytest.mark.parametrize(("ty", "n"), [("f64", 10), ("f64", 64), ("f32", 21)])
+def test_copies_are_added_sector_by_sector(ty: str, n: int) -> None:
+    """In the order of lanes, whatever their number; what is moved is what is asked for."""
+    program = program_of(f"""
+let xs = [for i < 300 -> {"sin" if ty == "f64" else "f32"} (float i)]
+let f (c : {ty}[5]) = sum [for i < 300 -> c[(i * i) % 5] * xs[i]]
+do print (grad f [for i < 5 -> xs[i]])
+""")
+    kernels, blocks, traffic = Kernels(program), Blocks(), Traffic()
+    for fn, par in outermost(program):
+        kernels.of(par, fn)
+    machine = Machine(ptx(kernels.text()), blocks)
+    machine.place_globals(1 << 32, np.zeros(machine.size_of_globals() + 8, np.uint8))
+    copies = np.random.default_rng(1).standard_normal((70, n)).astype(ty.replace("f", "float"))
+    to = np.ones(n, copies.dtype)
+    blocks.add(1 << 33, to.view(np.uint8))
+    blocks.add(1 << 34, copies.reshape(-1).view(np.uint8))
+    machine.launch(f"add_{ty}", 1, 64, [1 << 33, 1 << 34, 70, n], traffic=traffic)
+    lanes = [np.add.accumulate(np.concatenate([0.0 * copies[:1], copies[k::32]]), 0)[-1] for k in range(32)]
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = [a + b for a, b in zip(lanes[:half], lanes[half:], strict=True)]
+    assert (to == 1.0 + lanes[0]).all()
+    assert traffic.moved < 2 * traffic.asked  # a sector each would be 4 or 8 times as much

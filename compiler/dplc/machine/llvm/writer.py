@@ -301,6 +301,11 @@ class Writer:
         """The sum of two i64; literals 0 are left out."""
         return b if a == "0" else a if b == "0" else self.let(f"add i64 {a}, {b}")
 
+    def sub(self, a: str, b: str) -> str:
+        """The difference of two i64; that of literals is computed here, unless it is negative."""
+        known = a.isdigit() and b.isdigit() and int(a) >= int(b)
+        return str(int(a) - int(b)) if known else self.let(f"sub i64 {a}, {b}")
+
     def mul(self, a: str, b: str) -> str:
         """The product of two i64; products of literals are computed here."""
         if a == "1" or b == "1":

@@ -4,8 +4,8 @@
     k = argmin ds
     yield k
 
-An array stays if all its uses read elements or lengths, or copy it.  Views, results of branches and loops, arguments of
-calls and parts of tuples leave.
+An array stays if all its uses read elements or lengths, copy it, or add it to another one.  Points do not write over
+it, as it has no owner.  Views, results of branches and loops, arguments of calls and parts of tuples leave.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ def leaves(rhs: f.Rhs) -> Iterator[str]:
             pass
         case f.Op("index", (array, *indices)) if len(indices) == rank_of(array.ty):
             pass
+        case f.Op("acc_index", (target, *_)):
+            yield from names((target,))
         case f.Par(_, body, outs):
             for out, result in zip(outs, body.results, strict=True):
-                yield from names(operands_of(out))
                 if out.kind != "keep":
-                    yield from names((result,))
+                    yield from names((*operands_of(out), result))
         case _:
             yield from names(atoms(rhs))
             for block in blocks(rhs):
