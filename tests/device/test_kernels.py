@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from dpl.prims import TABLE, elementary
 from dpl.prims.scalar import SLOPES
@@ -12,8 +13,13 @@ from dpl.source import Source
 from dplc.flat.interp import Failure
 from dplc.flat.interp_ops import Array
 from dplc.flat.parse import parse
+from dplc.machine.cuda.kernels import Kernels, outermost
+from dplc.machine.cuda.ptx import ptx
 from dplc.passes.memory.reference_counts import count_references
 from pars import Both, compared, program_of
+from ptx_memory import Blocks
+from ptx_run import Machine
+from ptx_traffic import Traffic
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.dp"))
 
@@ -149,17 +155,19 @@ do print [for i < 45 -> let x = {"" if ty == "f64" else "f32 "}xs[i] in ({calls}
 
 
 def test_small_arrays_that_stay_are_in_the_frame() -> None:
-    """So a kernel needs no memory and cannot fail; a view, or an array that a loop hands on, needs an arena."""
+    """So a kernel needs no memory, also where branches give views; an array that a loop hands on needs an arena."""
     made = compared("""
 let xs = [for i < 40 -> sin (float i)]
 let nearest x = argmin [for c < 12 -> (xs[c] - x) ** 2]
 do print [for x in xs -> nearest x + length (sort [for c < 5 -> x * float c])]
+do print [for x in xs -> sum (let a = [for j < 20 -> x * float j] in if x > 0.0 then a[3:15] else a[0:12])]
+do print [for x in xs -> if x > 0.5 then [for j < 20 -> x * float j] else [for j < 20 -> sin x]]
 """)
-    assert not any(one.kernel.arena for one in made)
+    assert len(made) > 3 and not any(one.kernel.arena for one in made)
     made = compared("""
 let xs = [for i < 40 -> sin (float i)]
-do print [for x in xs -> let a = loop a = [x, 1.0, 2.0] for i < 3 do [for j < 3 -> a[(j + i) % 3] + x] in a[0] + a[2]]
-do print [for x in xs -> sum (let a = [for j < 20 -> x * float j] in if x > 0.0 then a[3:15] else a[0:12])]
+do print [for x in xs ->
+  let a = loop a = [for j < 20 -> x * float j] for i < 3 do [for j < 20 -> a[(j + i) % 20] + x] in a[0] + a[2]]
 """)
     assert any(one.kernel.arena for one in made)
 
@@ -240,6 +248,41 @@ def test_lengths_of_what_a_function_adds_to() -> None:
     assert (a.shape, b.shape) == ((3,), (4,)) and math.isclose(b.items[3], 5.0 * sum(rows))
 
 
+COMPARED = """
+fn total(rows: f64[,], p: f64[]) -> (f64[])
+  n: i64 = dim k=0 rows
+  a: f64[] = par k < n to add (c: f64[] = null:f64[])
+    row: f64[] = rows_of(rows, k)
+    t: (f64[], f64) = (row, 0.5)
+    same: f64[] = t.0
+    s: f64 = dot p same
+    m: i64 = dim k=0 same
+    more: f64[] = par i < m to keep
+      x: f64 = index same i
+      y: f64 = mul x s
+      yield y
+    v: f64[] = acc_add c more
+    yield v
+  return a
+
+fn rows_of(rows: f64[,], k: i64) -> (f64[])
+  row: f64[] = index rows k
+  return row
+"""
+
+
+def test_lengths_of_what_is_compared_with_them() -> None:
+    """A product with a vector from outside tells the length of a row; a row of another length fails."""
+    machine = Both(count_references(parse(Source("test.flat", COMPARED)), True))
+    rows, p = [math.sin(float(i * i)) for i in range(40 * 4)], [1.0, 2.0, 3.0, 5.0]
+    (a,) = machine.call("total", Array((40, 4), rows), Array((4,), p))
+    assert [(one.kernel.geometry, one.failed) for one in machine.launched] == [("groups", False)]
+    assert a.shape == (4,)
+    with pytest.raises(Failure):
+        machine.call("total", Array((40, 4), rows), Array((3,), p[:3]))
+    assert machine.launched[-1].failed
+
+
 def test_lengths_of_what_is_added_to_a_part() -> None:
     """The gradient of a product of which points use some rows only: zeros, to which these are added, tell lengths."""
     made = compared("""
@@ -249,3 +292,29 @@ let loss (w : float[8, 8]) =
 do print (grad loss [for i < 8 -> [for j < 8 -> sin (float (i * j))]])
 """)
     assert any(one.kernel.geometry == "groups" and not one.failed for one in made)
+
+
+@pytest.mark.parametrize(("ty", "n"), [("f64", 10), ("f64", 64), ("f32", 21)])
+def test_copies_are_added_sector_by_sector(ty: str, n: int) -> None:
+    """In the order of lanes, whatever their number; what is moved is what is asked for."""
+    program = program_of(f"""
+let xs = [for i < 300 -> {"sin" if ty == "f64" else "f32"} (float i)]
+let f (c : {ty}[5]) = sum [for i < 300 -> c[(i * i) % 5] * xs[i]]
+do print (grad f [for i < 5 -> xs[i]])
+""")
+    kernels, blocks, traffic = Kernels(program), Blocks(), Traffic()
+    for fn, par in outermost(program):
+        kernels.of(par, fn)
+    machine = Machine(ptx(kernels.text()), blocks)
+    machine.place_globals(1 << 32, np.zeros(machine.size_of_globals() + 8, np.uint8))
+    copies = np.random.default_rng(1).standard_normal((70, n)).astype(ty.replace("f", "float"))
+    to = np.ones(n, copies.dtype)
+    blocks.add(1 << 33, to.view(np.uint8))
+    blocks.add(1 << 34, copies.reshape(-1).view(np.uint8))
+    machine.launch(f"add_{ty}", 1, 64, [1 << 33, 1 << 34, 70, n], traffic=traffic)
+    lanes = [np.add.accumulate(np.concatenate([0.0 * copies[:1], copies[k::32]]), 0)[-1] for k in range(32)]
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = [a + b for a, b in zip(lanes[:half], lanes[half:], strict=True)]
+    assert (to == 1.0 + lanes[0]).all()
+    assert traffic.moved < 2 * traffic.asked  # a sector each would be 4 or 8 times as much

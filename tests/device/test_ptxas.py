@@ -76,8 +76,8 @@ def kernels_of(path: Path) -> Kernels:
 
 def made_of(program: f.Program) -> Kernels:
     kernels = Kernels(program)
-    for _, par in outermost(program):
-        kernels.of(par)
+    for fn, par in outermost(program):
+        kernels.of(par, fn)
     return kernels
 
 
@@ -85,7 +85,8 @@ def lines(folder: Path) -> list[str]:
     """A line for each kernel."""
     program = parse(Source("kernels.flat", (HERE / "kernels.flat").read_text(encoding="utf-8")))
     kernels = Kernels(program)
-    made = {kernel.name: (fn.name, kernel.geometry) for fn, par in outermost(program) if (kernel := kernels.of(par))}
+    found = [(fn.name, kernel) for fn, par in outermost(program) if (kernel := kernels.of(par, fn))]
+    made = {kernel.name: (name, kernel.geometry) for name, kernel in found}
     used = assembled(ptx(kernels.text()), 80, folder)
     return [f"{fn:20} {geometry:6} {used[name][0]:4} {used[name][1]:5}" for name, (fn, geometry) in made.items()]
 

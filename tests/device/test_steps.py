@@ -17,6 +17,7 @@ from dplc.flat import term as f
 from dplc.flat.types import rank_of
 from dplc.flat.walk import every
 from dplc.machine.cuda.host import device_of
+from dplc.machine.cuda.kernels import Kernels, outermost
 from dplc.machine.emit.program import emit_program
 from dplc.pipeline import Context, compile_to
 from stand_in import Server
@@ -30,6 +31,8 @@ EACH = {
     "biases": {"launch": 4, "up": 0, "down": 1, "wait": 1},
     "few_biases": {"launch": 12, "up": 0, "down": 0, "wait": 0},
     "slices": {"launch": 44, "up": 1, "down": 0, "wait": 0},
+    "embedding": {"launch": 9, "up": 0, "down": 0, "wait": 0},
+    "clusters": {"launch": 5, "up": 1, "down": 0, "wait": 0},
     "memories": {"launch": 44, "up": 1, "down": 0, "wait": 0},
 }
 LEAST = {"biases": "3000"}  # operations that are worth a launch
@@ -42,6 +45,16 @@ def test_the_host_needs_no_numbers_of_a_step() -> None:
     loops = [bind.rhs for fn in program.fns.values() for bind in every(fn.body) if isinstance(bind.rhs, f.For)]
     (step,) = [loop for loop in loops if "matmul" in operations(loop.body)]
     assert [rank_of(var.ty) for var in step.state] == [2, 1, 2, 1] and "need_host" not in operations(step.body)
+
+
+@pytest.mark.parametrize("name", ["embedding", "clusters"])
+def test_the_host_waits_for_no_record_of_a_step(name: str) -> None:
+    """The lengths of rows are known in kernels, so these need no memory, and compare none; so are those of branches."""
+    text = (STEPS / f"{name}.dp").read_text(encoding="utf-8")
+    program = compile_to("reference_counts", Source(f"{name}.dp", text), Context(device=True))[1]
+    kernels = Kernels(program)
+    made = [kernels.of(par, fn) for fn, par in outermost(program) if fn.name.startswith("loop")]
+    assert made and not any(kernel is None or kernel.fails for kernel in made)
 
 
 def test_numbers_are_added_up_and_fetched_together() -> None:

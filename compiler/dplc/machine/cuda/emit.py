@@ -30,7 +30,7 @@ def emit_ptx(program: f.Program, sm: int = PORTABLE) -> str:
 def lines(kernels: Kernels, program: f.Program) -> Iterator[str]:
     """A line for each outermost Par: its kernel, or why it has none."""
     for fn, par in outermost(program):
-        made = kernels.made(par)
+        made = kernels.made(par, fn)
         what = f"{place(par)}{fn.name}: {rhs_head(par)}"
         if isinstance(made, str):
             yield f"// on the host                 {what}: {made}"

@@ -14,10 +14,12 @@ from dpl.prims.sums import BLOCK, LANES
 
 from dplc.flat import term as f
 from dplc.machine.llvm.literals import number
-from dplc.machine.llvm.types import SCALARS
+from dplc.machine.llvm.types import SCALARS, SIZES
 from dplc.machine.llvm.writer import Values, Writer
 from dplc.narrow import expect_type
 from dplc.passes.device.kernels import THREADS, Kernel
+
+SECTOR = 32  # bytes of memory that are moved together
 
 
 def needed(kernel: Kernel) -> Iterator[tuple[str, str]]:
@@ -151,21 +153,35 @@ def blocks(ty: str) -> str:
 
 
 def add(ty: str) -> str:
-    """A warp adds up the copies of a number."""
+    """A warp adds up the copies of numbers that lie in a sector of memory, which its threads read together: each has
+    some of the lanes of one number."""
     k = _Kernel("add", ty, "to copies", "groups n")
-    w = k.w
+    w, beside = k.w, SECTOR // SIZES[k.leaf]
+    apart = LANES // beside  # threads of a number; lane c of thread c, and each that is so many further on
     warp, lane, warps = k.warp()
+    own, first = w.let(f"and i64 {lane}, {beside - 1}"), w.let(f"udiv i64 {lane}, {beside}")
 
-    def element(i: str) -> None:
+    def numbers(s: str) -> None:
+        i = w.add(w.mul(s, str(beside)), own)
+        at = w.let(f"call i64 @llvm.smin.i64(i64 {i}, i64 {w.let('sub i64 %n, 1')})")  # shuffles need all threads
+
         def copy(g: str) -> str:
-            return k.place("%copies", w.add(w.mul(g, "%n"), i))
+            return k.place("%copies", w.add(w.mul(g, "%n"), at))
 
-        value = k.sum(lane, "%groups", str(LANES), copy, number(0, ty))
-        total = w.let(f"call {k.leaf} @rt.warp.{ty}({k.leaf} {value}, i64 {LANES})")
-        before = k.load("%to", i)
-        k.store_first(lane, k.plus(before, total), lambda: k.place("%to", i))
+        lanes = [k.sum(w.add(first, str(apart * j)), "%groups", str(LANES), copy, number(0, ty)) for j in range(beside)]
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [k.plus(a, b) for a, b in zip(lanes[:half], lanes[half:], strict=True)]
+        (total,), step = lanes, LANES // 2
+        while step >= beside:
+            other = w.let(f"call {k.leaf} @rt.across.{ty}({k.leaf} {total}, i32 {step})")
+            total, step = k.plus(total, other), step // 2
+        before = k.load("%to", at)
+        inside = w.let(f"icmp slt i64 {i}, %n")
+        wanted = w.let(f"select i1 {inside}, i64 {first}, i64 1")
+        k.store_first(wanted, k.plus(before, total), lambda: k.place("%to", i))
 
-    w.strided(warp, "%n", warps, element)
+    w.strided(warp, w.let(f"udiv i64 {w.add('%n', str(beside - 1))}, {beside}"), warps, numbers)
     return k.text()
 
 

@@ -12,6 +12,7 @@ do is decided by the kernel's geometry (`passes/device/kernels.py`).
 from __future__ import annotations
 
 from dplc.flat import term as f
+from dplc.flat.dims import path
 from dplc.flat.ops.row import Dim
 from dplc.machine.cuda.device import DeviceFunction
 from dplc.machine.cuda.points import Places, Points
@@ -59,7 +60,7 @@ class KernelEmitter(DeviceFunction):
         outs = self.kernel.outs
         targets = {made.out.target for made in outs if made.out.target is not None}
         for i, var in enumerate(self.kernel.args):
-            self.env[var.name] = self.argument(f"%a{i}", var.ty, var in targets)
+            self.env[var.name] = self.argument(f"%a{i}", var.name, var.ty, var in targets)
         counts = [self.length(atom, f"%n{i}") for i, atom in enumerate(self.kernel.space)]
         places: list[str] = []
         sizes: list[list[str]] = []
@@ -71,16 +72,17 @@ class KernelEmitter(DeviceFunction):
             self.params.append("i64 %groups")
         return Places(counts, places, sizes, "%groups")
 
-    def argument(self, name: str, ty: f.Type, changes: bool) -> Values:
-        """The leaves of a variable from outside."""
+    def argument(self, name: str, at: str, ty: f.Type, changes: bool) -> Values:
+        """The leaves of a variable from outside, or of its part `at` a path."""
         if isinstance(ty, f.Tup):
-            parts = [self.argument(f"{name}.{i}", item, changes) for i, item in enumerate(ty.items)]
+            parts = [self.argument(f"{name}.{i}", path(at, i), item, changes) for i, item in enumerate(ty.items)]
             return [leaf for part in parts for leaf in part]
         if isinstance(ty, f.Arr):
             data = self.pointer(f"{name}.d", "" if changes else "noalias readonly")
-            dims = [f"{name}.{k}" for k in range(ty.rank)]
-            self.params += [f"i64 {dim}" for dim in dims]
-            return ["null", data, *dims]
+            known = [self.kernel.known.get((at, k)) for k in range(ty.rank)]
+            lengths = [f"{name}.{k}" if n is None else str(n.value) for k, n in enumerate(known)]
+            self.params += [f"i64 {n}" for n in lengths if not n.isdigit()]
+            return ["null", data, *lengths]
         if isinstance(ty, f.Data):
             return [self.pointer(name, "")]
         (leaf,) = leaves(ty)

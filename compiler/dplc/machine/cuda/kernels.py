@@ -1,7 +1,7 @@
 """The kernels of a program: Pars -> the LLVM text of one module for a GPU.
 
     kernels = Kernels(program)                 a program of counted flat
-    kernel = kernels.of(par)                   its name and parameters; None if the Par runs on the host
+    kernel = kernels.of(par, fn)               its name and parameters; None if the Par runs on the host
     ptx(kernels.text(), 80)
 
 Equal Pars have one kernel, as its name has the hash of its text.
@@ -18,6 +18,7 @@ from dpl.regex import regex
 from dpl.source import NOWHERE
 
 from dplc.flat import term as f
+from dplc.flat.known_sizes import known_sizes
 from dplc.flat.walk import blocks, every
 from dplc.machine.cuda import convolutions, helpers, library, products
 from dplc.machine.cuda.device import DeviceDroppers, DeviceFunction, DeviceUnit
@@ -26,7 +27,7 @@ from dplc.machine.cuda.ptx import PORTABLE
 from dplc.machine.emit.module.emitter import NEVER
 from dplc.machine.emit.module.unit import symbol
 from dplc.machine.failure.failures import Sites
-from dplc.passes.device.kernels import Devices, Kernel, shortened
+from dplc.passes.device.kernels import Devices, Kernel, known_lengths, shortened
 from dplc.passes.device.place import in_turn
 from dplc.passes.device.streams import streamed
 from dplc.passes.device.team_steps import is_team
@@ -50,6 +51,7 @@ class Kernels:
 
     def __init__(self, program: f.Program) -> None:
         self.devices = Devices(program)
+        self.sizes = known_sizes(program)
         self.program = replace_functions(program)
         self.unit = DeviceUnit(
             self.program, Sites(), DeviceDroppers(program), self.devices.group | {ENTRY: -1}, self.devices.looping,
@@ -63,9 +65,9 @@ class Kernels:
         self.convolutions: dict[tuple[int, str], None] = {}  # their kinds, and types
         self.refused: dict[str, None] = {}  # lines about Pars that have no kernels
 
-    def of(self, par: f.Par) -> Kernel | None:
-        """The kernel of a Par; None if it is none."""
-        kernel = self.made(par)
+    def of(self, par: f.Par, fn: f.Fn | None = None) -> Kernel | None:
+        """The kernel of a Par of a function; None if it is none."""
+        kernel = self.made(par, fn)
         if isinstance(kernel, str):
             self.refused[f"{place(par)}stays on the host, as {kernel}\n"] = None
             return None
@@ -75,11 +77,13 @@ class Kernels:
         """A line for each Par that has no kernel: where it is, and why."""
         return "".join(self.refused)
 
-    def made(self, par: f.Par) -> Kernel | str:
+    def made(self, par: f.Par, fn: f.Fn | None = None) -> Kernel | str:
         """The kernel of a Par, or the reason why it is none."""
         plan = self.plan(par)
         if isinstance(plan, str):
             return plan
+        if fn is not None:
+            plan = replace(plan, known=known_lengths(plan, self.sizes.dims(fn)))
         called = list(self.called(par.body))
         recursive = any(self.unit.group[name] in self.unit.tailcc for name in called)
         plan = replace(plan, recursive=recursive)

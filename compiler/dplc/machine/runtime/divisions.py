@@ -7,17 +7,20 @@ from dplc.machine.runtime.failure_codes import Failure
 
 
 def definition(name: str, ty: str) -> str:
-    """The function `@rt.<name>.<ty>(a, b, site)`.  It fails for b = 0, and does not trap at min_int / -1."""
+    """The function `@rt.<name>.<ty>(a, b, site)`.  It fails for b = 0, and does not trap at min_int / -1.  That of
+    `<name>_by` is for b that are never 0, and cannot fail."""
     t, signed = SCALARS[ty], ty[0] == "i"
-    lines = [
-        f"define internal {t} @rt.{name}.{ty}({t} %a, {t} %b, i64 %site) alwaysinline {{",
-        f"  %zero = icmp eq {t} %b, 0",
-        "  br i1 %zero, label %bad, label %good",
-        "bad:",
-        f"  call void @rt.fail(i64 {int(Failure.DIVIDE)}, i64 %site, i64 0, i64 0, ptr null, i64 0)",
-        "  unreachable",
-        "good:",
-    ]
+    name, by, _ = name.partition("_by")
+    lines = [f"define internal {t} @rt.{name}{by}.{ty}({t} %a, {t} %b, i64 %site) alwaysinline {{"]
+    if not by:
+        lines += [
+            f"  %zero = icmp eq {t} %b, 0",
+            "  br i1 %zero, label %bad, label %good",
+            "bad:",
+            f"  call void @rt.fail(i64 {int(Failure.DIVIDE)}, i64 %site, i64 0, i64 0, ptr null, i64 0)",
+            "  unreachable",
+            "good:",
+        ]
     if not signed:
         lines += [f"  %q = {'udiv' if name in ('div', 'quot') else 'urem'} {t} %a, %b", f"  ret {t} %q", "}"]
         return "\n".join(lines)

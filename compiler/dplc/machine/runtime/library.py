@@ -19,7 +19,7 @@ from dplc.machine.runtime import divisions, elementary, kernels, pauses, stacks
 from dplc.machine.runtime.shapes import Vectors
 
 MENTIONED = regex(r"@([A-Za-z_][\w.]*)")
-DIVISION = regex(r"rt\.(div|mod|quot|rem)\.([iu]\d+)")
+DIVISION = regex(r"rt\.((?:div|mod|quot|rem)(?:_by)?)\.([iu]\d+)")
 
 # the types for which an `*.each.rt` file is read: TYPE, SIZE in bytes
 EACH = {

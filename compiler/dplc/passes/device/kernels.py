@@ -18,17 +18,19 @@ same on every device:
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Literal
 
-from dpl.node import node, replace
+from dpl.node import field, node, replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import groups
+from dplc.flat.dims import Dims, Known, parts
 from dplc.flat.ops.row import Dim, Effect
 from dplc.flat.ops.table import OPS
 from dplc.flat.show import show_type
 from dplc.flat.types import elem_of, is_numbers, nothing, rank_of
-from dplc.flat.walk import atoms, blocks, bound_inside, used, with_binds, with_inner
+from dplc.flat.walk import atoms, blocks, bound_inside, every, mentions, names, used, with_binds, with_inner
 from dplc.passes.device.lengths import Lengths
 from dplc.passes.device.own_places import own_places
 from dplc.passes.device.team_steps import TeamSteps, is_team, works
@@ -69,6 +71,7 @@ class Kernel:
     """A Par as a kernel.  `args` are the variables from outside that its points use, `space` the counts of its
     dimensions; a point runs the `loops`, inner Pars whose results are parts of its own.
 
+    known      lengths of arguments that are the same number in every launch
     fails      it may leave a record of a failure
     arena      its threads need memory of their own
     recursive  they need a stack
@@ -80,6 +83,7 @@ class Kernel:
     loops: tuple[Level, ...]
     outs: tuple[Made, ...]
     geometry: Geometry
+    known: Known = field(default_factory=dict)
     name: str = ""
     fails: bool = False
     arena: bool = False
@@ -264,6 +268,18 @@ def shortened(block: f.Block) -> f.Block:
 
 def fails(bind: f.Bind) -> bool:
     return isinstance(bind.rhs, f.Op) and bind.rhs.op == "fail"
+
+
+def known_lengths(kernel: Kernel, dims: Dims) -> Known:
+    """The lengths of arguments that are numbers, so that points need not compare them, nor divide by them.  What is
+    only indexed is not null: a null array has no lengths, whatever its others are."""
+    used_in = Counter(mentions(kernel.par.body))
+    for bind in every(kernel.par.body):
+        if isinstance(bind.rhs, f.Op) and bind.rhs.op == "index":
+            used_in.subtract(names(bind.rhs.args[:1]))
+    paths = [path for var in kernel.args if not used_in[var.name] for path in parts(var.name, var.ty)]
+    all_ = [((at, k), dims.found.get((at, k))) for at, rank in paths for k in range(rank)]
+    return {place: length for place, length in all_ if isinstance(length, f.Const)}
 
 
 def words(ty: f.Type) -> int:

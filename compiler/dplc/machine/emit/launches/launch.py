@@ -19,6 +19,7 @@ from dpl.node import replace
 from dpl.prims.sums import BLOCK
 
 from dplc.flat import term as f
+from dplc.flat.dims import path
 from dplc.flat.ops.row import Dim
 from dplc.machine.emit.bodies import arrays
 from dplc.machine.emit.bodies.arrays import Array, array_of
@@ -52,7 +53,7 @@ def launched(
         e.in_points = False
         return values
 
-    kernel = device.of(par)
+    kernel = device.of(par, e.fn)
     if kernel is None:
         return on_host() if in_turn(par) else here()
     device.recursive |= kernel.recursive
@@ -106,7 +107,7 @@ class _Launch(Launching):
         """Takes the arguments to the device, and makes room for the results."""
         kernel = self.kernel
         for var in kernel.args:
-            self.argument(var.ty, self.e.value(var))
+            self.argument(var.name, var.ty, self.e.value(var))
         for atom, count in zip(kernel.space, self.counts, strict=True):
             self.length(atom, count)
         adds = [made for made in kernel.outs if made.out.kind == "add" and not made.own]
@@ -134,16 +135,16 @@ class _Launch(Launching):
             self.params.append(("i64", self.groups))
         self.sums()
 
-    def argument(self, ty: f.Type, values: Values) -> None:
+    def argument(self, name: str, ty: f.Type, values: Values) -> None:
         if isinstance(ty, f.Tup):
             at = 0
-            for item in ty.items:
+            for i, item in enumerate(ty.items):
                 size = len(leaves(item))
-                self.argument(item, values[at : at + size])
+                self.argument(path(name, i), item, values[at : at + size])
                 at += size
         elif isinstance(ty, f.Arr):
             self.params.append(("i64", self.on_device(array_of(ty, values))))
-            self.params += [("i64", n) for n in values[2:]]
+            self.params += [("i64", n) for k, n in enumerate(values[2:]) if (name, k) not in self.kernel.known]
         elif isinstance(ty, f.Data):
             self.params.append(("i64", self.cell_on_device(ty, values[0])))
         else:
@@ -262,7 +263,7 @@ class _Launch(Launching):
             self.length(dim, operand)
         all_bytes = w.mul(self.groups, bytes_)
         self.before.append(lambda: w.do(f"call void @rt.device_zero(i64 {copies}, i64 {all_bytes})"))
-        self.later("add", made.elem, w.mul(size, "32"), [place, copies, self.groups, size])
+        self.later("add", made.elem, bytes_, [place, copies, self.groups, size])  # a thread for each byte of a sector
         self.results.append(lambda: array.values)
 
     def onto(

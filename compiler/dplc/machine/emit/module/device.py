@@ -27,12 +27,12 @@ FRAME = regex(r"__local_depot\d+\[(\d+)\]")
 
 @record
 class Device:
-    """The kernels of a program under construction.  `of` makes the kernel of a Par, if it can be one, `product` adds
-    those of products of matrices of a type, `convolution` those of one of the three kinds of convolutions, and `ptx`
-    gives the text of all of them.  `told` are lines about the Pars that have none.  `layouts` tell how data that they
-    read is copied."""
+    """The kernels of a program under construction.  `of` makes the kernel of a Par of a function, if it can be one,
+    `product` adds those of products of matrices of a type, `convolution` those of one of the three kinds of
+    convolutions, and `ptx` gives the text of all of them.  `told` are lines about the Pars that have none.  `layouts`
+    tell how data that they read is copied."""
 
-    of: Callable[[f.Par], Kernel | None]
+    of: Callable[[f.Par, f.Fn], Kernel | None]
     product: Callable[[str], None]
     convolution: Callable[[int, str], None]
     ptx: Callable[[], str]

@@ -93,7 +93,7 @@ def slice_(e: BodyEmitter, op: f.Op) -> Values:
         )
     view = arrays.sub_array(e, a, [lo])
     e.dup(a.type, a.values)
-    return [view.owner, view.data, w.let(f"sub i64 {hi}, {lo}"), *a.dims[1:]]
+    return [view.owner, view.data, w.sub(hi, lo), *a.dims[1:]]
 
 
 def concat(e: BodyEmitter, op: f.Op) -> Values:

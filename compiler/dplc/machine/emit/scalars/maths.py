@@ -157,7 +157,8 @@ def _integer(row: str, ty: str, args: list[str], out: Lines, site: int) -> str:
         sign = "" if row in ("eq", "ne") else s
         return out.op(f"icmp {sign}{row} {t} {args[0]}, {args[1]}")
     if row in DIVISIONS:
-        return out.op(f"call {t} @rt.{row}.{ty}({t} {args[0]}, {t} {args[1]}, i64 {site})")
+        known = args[1].removeprefix("-").isdigit() and int(args[1]) != 0
+        return out.op(f"call {t} @rt.{row}{'_by' * known}.{ty}({t} {args[0]}, {t} {args[1]}, i64 {site})")
     if row == "not":
         return out.op(f"xor i1 {args[0]}, true")
     if row == "neg":
