@@ -4,7 +4,8 @@
     [for i < n -> diff (fun t -> f (x + t * unit i)) 0.0]        the same
     [for i < n -> grad (fun t -> (f t)[i]) x]                    n reverse sweeps, where  diff f x  is one forward sweep
 
-A function that calls itself with the next index, also by way of others, is such a loop, too.  The warning is given only
+A function that calls itself with the next index, also by way of others, is such a loop, too, and so is a `while` that
+counts.  The derivative may be in a function that the loop calls.  The warning is given only
 if nothing but the input (or output) differs from step to step, and the function has one number as its result (or
 argument).  In loops of fewer than FEW steps either mode is good.
 """
@@ -19,7 +20,7 @@ from dpl.core.names import mentioned
 from dpl.core.term import Def, Program, Term
 from dpl.core.walk import changed, within
 from dpl.diagnostics import Diagnostic
-from dpl.node import record
+from dpl.node import node, record
 from dpl.source import Source, Span
 from dpl.types.warnings.activity import NONE, variables
 
@@ -28,7 +29,8 @@ NEAR = 8  # functions that are followed from one that calls itself through them
 FORWARD = ("Prelude.diff", "Ad.diff", "Ad.diff'")
 REVERSE = ("Prelude.grad", "Prelude.value_and_grad", "Ad.grad", "Ad.grad'")
 DIRECTIONAL = ("Ad.gradv", "Ad.gradv'", "Ad.jacobianv", "Ad.jacobianv'")
-MAPS = ("Prelude.map", "Array.map", "List.map")
+MAPS = ("Prelude.map", "Array.map", "List.map", "List.iter")
+FOLDS = ("Prelude.fold", "List.fold")
 COUNTED = ("Prelude.tabulate", "List.init")
 NUMBERED = ("Prelude.mapi", "List.mapi")
 
@@ -46,38 +48,90 @@ def warnings(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
 def wasted(program: Program, own: set[Source]) -> Iterator[Diagnostic]:
     """The warnings.  Functions that call each other may find the same derivative, each for itself."""
     recursive = {item.name: item.body for item in program.items if isinstance(item, Def) and item.group}
+    helpers = dict[str, Term]()  # functions that differentiate, as far as they are known here
     for item in program.items:
         if item.body.span.source not in own:
             continue
+        if isinstance(item, Def) and not item.group and differentiates(item.body):
+            helpers[item.name] = item.body
         if isinstance(item, Def) and item.name in item.group[:1]:
             yield from of_group({name: recursive[name] for name in item.group})
         for t in within(item.body):
             if t.span.source not in own:
                 continue
             if loop := repeated(t):
-                yield from wasteful(*loop)
+                body = inlined(loop.body, dict(helpers), len(helpers) - NEAR)
+                yield from wasteful(loop.index, loop.steps, body, loop.others)
             elif isinstance(t, term.LetRec):
                 yield from of_group(dict(t.bindings))
+            elif isinstance(t, term.Let) and differentiates(t.rhs):
+                helpers[t.name] = t.rhs
 
 
-def repeated(t: Term) -> tuple[str, int | None, Term] | None:
-    """The index of a loop, the number of its steps if that is known, and its body."""
+def differentiates(f: Term) -> bool:
+    """Whether a term is a function in which a derivative is taken."""
+    return isinstance(f, term.Lam) and any(map(is_derivative, within(f)))
+
+
+@node
+class Repeated:
+    """A loop: its index, the number of its steps if that is known, its body, and the `others` of its variables that
+    change from step to step."""
+
+    index: str
+    steps: int | None
+    body: Term
+    others: Set[str] = frozenset()
+
+
+def repeated(t: Term) -> Repeated | None:
+    """The loop that a term is, if it is one."""
     match t:
-        case term.Build(index=index, count=count, body=body) | term.For(index=index, count=count, body=body):
-            return index, number(count), body
+        case term.Build(index=index, count=count, body=body):
+            return Repeated(index, number(count), body)
+        case term.For(index=index, count=count, body=body, state=state):
+            return Repeated(index, number(count), body, {state})
+        case term.While():
+            return counting(t)
         case _:
             return of_library(*application(t))
 
 
-def of_library(name: str, args: list[Term]) -> tuple[str, int | None, Term] | None:
+def counting(loop: term.While) -> Repeated | None:
+    """A `while` with a variable that grows or shrinks by one, its index."""
+    names, after = taken_apart(loop.state, loop.body)
+    while isinstance(after, term.Let):
+        after = after.body
+    if not isinstance(after, term.Tuple) or len(after.items) != len(names):
+        return None
+    changing = {x for x, new in zip(names, after.items) if not (isinstance(new, term.Var) and new.name == x)}
+    for k, (index, new) in enumerate(zip(names, after.items)):
+        if index and steps_from(new) == index:
+            tested, cond = taken_apart(loop.state, loop.cond)
+            return Repeated(index, ends_at(tested[k], cond) if tested else None, loop.body, changing)
+    return None
+
+
+def taken_apart(state: str, t: Term) -> tuple[list[str], Term]:
+    """The names that a term gives to the parts of a tuple (empty where it gives none), and what it does with them."""
+    match t:
+        case term.Match(scrutinee=term.Var(name=name), arms=(term.Arm(pattern=term.PTuple(items=parts)) as arm,)):
+            return [p.name if isinstance(p, term.PVar) else "" for p in parts] if name == state else [], arm.body
+        case _:
+            return [], t
+
+
+def of_library(name: str, args: list[Term]) -> Repeated | None:
     """The same of a function that is called for each index or element."""
     match args:
         case [term.Lam(param=index, body=body), _] if name in MAPS:
-            return index, None, body
+            return Repeated(index, None, body)
         case [count, term.Lam(param=index, body=body)] if name in COUNTED:
-            return index, number(count), body
+            return Repeated(index, number(count), body)
         case [term.Lam(param=index, body=term.Lam() as body), _] if name in NUMBERED:
-            return index, None, body
+            return Repeated(index, None, body)
+        case [term.Lam(param=state, body=term.Lam(param=index, body=body)), _, _] if name in FOLDS:
+            return Repeated(index, None, body, {state})
         case _:
             return None
 
@@ -180,11 +234,19 @@ def wasteful(index: str, steps: int | None, body: Term, others: Set[str] = froze
     changing: set[str] | None = None
     for t in within(body):
         if is_derivative(t):
-            changing = changing or {index, *others, *bound(body)}
+            changing = changing or with_aliases({index, *others, *bound(body)}, body)
             if is_partial(t, index, changing):
                 yield message(t.span, steps, "input", "grad f x")
             elif is_component(t, index, changing):
                 yield message(t.span, steps, "output", "diff f x")
+
+
+def with_aliases(names: set[str], t: Term) -> set[str]:
+    """Names, and those that stand for one of them in a term."""
+    for part in within(t):
+        if isinstance(part, term.Let) and isinstance(part.rhs, term.Var) and part.rhs.name in names:
+            names.add(part.name)
+    return names
 
 
 def is_derivative(t: Term) -> bool:
