@@ -235,11 +235,11 @@ class Affine:
         """True for a sum that cannot overflow: of lengths and indices; of a loop's count and a constant; and of one
         other number where the rest of the sum goes away from the end of the integers that the number may be near to."""
         others = [term for term in total if not self.is_small(term)]
-        if not others or any(combined(total, count, -1).keys() <= {ONE} for count in self.counts.values()):
+        rest = combined(total, {others[0]: 1}, -1) if others else {}
+        if not rest or any(combined(total, count, -1).keys() <= {ONE} for count in self.counts.values()):
             return True
-        rest = combined(total, {others[0]: 1}, -1)
-        if len(others) > 1 or others[0] in rest or not rest:
-            return not rest
+        if len(others) > 1 or others[0] in rest:
+            return False
         low = self.is_natural(rest) or self.is_natural(combined(total, {ONE: FAR}, 1))
         return low and (self.is_natural(combined({}, rest, -1)) or self.is_natural(combined({ONE: FAR}, total, -1)))
 

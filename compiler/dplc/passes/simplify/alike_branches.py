@@ -11,6 +11,7 @@ once in an arm, and reverse mode asks once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from dplc.flat import term as f
 from dplc.flat.copy import Renamed
@@ -18,6 +19,11 @@ from dplc.flat.copy import Renamed
 
 def together(binds: Sequence[f.Bind], atom: Callable[[f.Atom], f.Atom]) -> Sequence[f.Bind]:
     """Bindings with one branch in place of neighbours on one condition; `atom` is what stands for an atom by now."""
+    for one, other in pairwise(binds):
+        if type(one.rhs) is f.If and type(other.rhs) is f.If:
+            break
+    else:  # as most often
+        return binds
     made, asked = list[f.Bind](), None
     for bind in binds:
         now = atom(bind.rhs.cond) if isinstance(bind.rhs, f.If) else None
