@@ -155,17 +155,19 @@ do print [for i < 45 -> let x = {"" if ty == "f64" else "f32 "}xs[i] in ({calls}
 
 
 def test_small_arrays_that_stay_are_in_the_frame() -> None:
-    """So a kernel needs no memory and cannot fail; a view, or an array that a loop hands on, needs an arena."""
+    """So a kernel needs no memory, also where branches give views; an array that a loop hands on needs an arena."""
     made = compared("""
 let xs = [for i < 40 -> sin (float i)]
 let nearest x = argmin [for c < 12 -> (xs[c] - x) ** 2]
 do print [for x in xs -> nearest x + length (sort [for c < 5 -> x * float c])]
+do print [for x in xs -> sum (let a = [for j < 20 -> x * float j] in if x > 0.0 then a[3:15] else a[0:12])]
+do print [for x in xs -> if x > 0.5 then [for j < 20 -> x * float j] else [for j < 20 -> sin x]]
 """)
-    assert not any(one.kernel.arena for one in made)
+    assert len(made) > 2 and not any(one.kernel.arena for one in made)
     made = compared("""
 let xs = [for i < 40 -> sin (float i)]
-do print [for x in xs -> let a = loop a = [x, 1.0, 2.0] for i < 3 do [for j < 3 -> a[(j + i) % 3] + x] in a[0] + a[2]]
-do print [for x in xs -> sum (let a = [for j < 20 -> x * float j] in if x > 0.0 then a[3:15] else a[0:12])]
+do print [for x in xs ->
+  let a = loop a = [for j < 20 -> x * float j] for i < 3 do [for j < 20 -> a[(j + i) % 20] + x] in a[0] + a[2]]
 """)
     assert any(one.kernel.arena for one in made)
 
@@ -244,6 +246,41 @@ def test_lengths_of_what_a_function_adds_to() -> None:
     a, b = machine.call("total", Array((40, 3), rows), Array((4,), p))
     assert [(one.kernel.geometry, one.failed) for one in machine.launched] == [("groups", False)]
     assert (a.shape, b.shape) == ((3,), (4,)) and math.isclose(b.items[3], 5.0 * sum(rows))
+
+
+COMPARED = """
+fn total(rows: f64[,], p: f64[]) -> (f64[])
+  n: i64 = dim k=0 rows
+  a: f64[] = par k < n to add (c: f64[] = null:f64[])
+    row: f64[] = rows_of(rows, k)
+    t: (f64[], f64) = (row, 0.5)
+    same: f64[] = t.0
+    s: f64 = dot p same
+    m: i64 = dim k=0 same
+    more: f64[] = par i < m to keep
+      x: f64 = index same i
+      y: f64 = mul x s
+      yield y
+    v: f64[] = acc_add c more
+    yield v
+  return a
+
+fn rows_of(rows: f64[,], k: i64) -> (f64[])
+  row: f64[] = index rows k
+  return row
+"""
+
+
+def test_lengths_of_what_is_compared_with_them() -> None:
+    """A product with a vector from outside tells the length of a row; a row of another length fails."""
+    machine = Both(count_references(parse(Source("test.flat", COMPARED)), True))
+    rows, p = [math.sin(float(i * i)) for i in range(40 * 4)], [1.0, 2.0, 3.0, 5.0]
+    (a,) = machine.call("total", Array((40, 4), rows), Array((4,), p))
+    assert [(one.kernel.geometry, one.failed) for one in machine.launched] == [("groups", False)]
+    assert a.shape == (4,)
+    with pytest.raises(Failure):
+        machine.call("total", Array((40, 4), rows), Array((3,), p[:3]))
+    assert machine.launched[-1].failed
 
 
 def test_lengths_of_what_is_added_to_a_part() -> None:

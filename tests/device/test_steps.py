@@ -32,6 +32,7 @@ EACH = {
     "few_biases": {"launch": 12, "up": 0, "down": 0, "wait": 0},
     "slices": {"launch": 44, "up": 1, "down": 0, "wait": 0},
     "embedding": {"launch": 9, "up": 0, "down": 0, "wait": 0},
+    "clusters": {"launch": 5, "up": 1, "down": 0, "wait": 0},
     "memories": {"launch": 44, "up": 1, "down": 0, "wait": 0},
 }
 LEAST = {"biases": "3000"}  # operations that are worth a launch
@@ -46,9 +47,9 @@ def test_the_host_needs_no_numbers_of_a_step() -> None:
     assert [rank_of(var.ty) for var in step.state] == [2, 1, 2, 1] and "need_host" not in operations(step.body)
 
 
-@pytest.mark.parametrize("name", ["embedding"])
+@pytest.mark.parametrize("name", ["embedding", "clusters"])
 def test_the_host_waits_for_no_record_of_a_step(name: str) -> None:
-    """The lengths of rows are known in kernels, so these need no memory, and compare none."""
+    """The lengths of rows are known in kernels, so these need no memory, and compare none; so are those of branches."""
     text = (STEPS / f"{name}.dp").read_text(encoding="utf-8")
     program = compile_to("reference_counts", Source(f"{name}.dp", text), Context(device=True))[1]
     kernels = Kernels(program)

@@ -126,10 +126,15 @@ class Writer:
         return self.let(f"phi {llvm_type} " + ", ".join(f"[ {v}, %{label} ]" for v, label in edges))
 
     def phis(self, types: Sequence[str], edges: Sequence[Edge]) -> Values:
-        """One phi for each value, at the start of a join; a join of one edge needs none."""
+        """One phi for each value, at the start of a join; a join of one edge needs none, nor does one number."""
         if len(edges) == 1:
             return list(edges[0][0])
-        return [self.phi(t, [(values[i], label) for values, label in edges]) for i, t in enumerate(types)]
+        made = []
+        for i, t in enumerate(types):
+            first = edges[0][0][i]
+            alike = first.isdigit() and all(values[i] == first for values, _ in edges)
+            made.append(first if alike else self.phi(t, [(values[i], label) for values, label in edges]))
+        return made
 
     # ---- shapes of control
 

@@ -11,7 +11,7 @@ What a function adds to an array that it is handed is looked for in its body, wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dplc.flat import term as f
 from dplc.flat.dims import dims_of
@@ -32,6 +32,7 @@ class Lengths:
         self.body, self.own, self.fns = body, own, fns
         self.known = dims_of(body)
         self.made = {var.name: bind.rhs for bind in every(body) for var in bind.vars}
+        self.equal = {pair for bind in body.binds for pair in self.compared(bind.rhs)}
 
     def of(self, array: f.Atom, k: int) -> Dim | None:
         """Dimension k of an array, if it is not null; None if it is not known outside."""
@@ -56,8 +57,8 @@ class Lengths:
                     break
         if isinstance(dim, tuple):
             match self.made.get(dim[0].name):
-                case f.TupGet(tup, i) if there := self.item(tup, i):
-                    return there[0].of(there[1], dim[1])
+                case f.TupGet(tup, i) if (there := self.item(tup, i)) and (found := there[0].of(there[1], dim[1])):
+                    return found
                 case f.Op(op, (_, _, *lengths)) as add if OPS[op].accumulates and add.attr("rank"):
                     return self.outside(lengths[dim[1]])  # that of what is added to, unless nothing is added
                 case _:
@@ -65,8 +66,23 @@ class Lengths:
         return self.told(dim)
 
     def told(self, dim: Dim | None) -> Dim | None:
-        """A dimension that the body does not make; None if it makes it."""
-        return None if name_of(dim) in self.own else dim
+        """A dimension that the body does not make, or one to which it is compared; None if there is none."""
+        if name_of(dim) not in self.own:
+            return dim
+        return next((other for one, other in self.equal if one == dim and name_of(other) not in self.own), None)
+
+    def compared(self, rhs: f.Rhs) -> Iterator[tuple[Dim, Dim]]:
+        """Lengths that are the same, or else the body fails."""
+        match rhs:
+            case f.Op("dot", (a, b)):
+                found = self.known.of(a, 0), self.known.of(b, 0)
+            case f.Op("check_lengths", found):
+                pass
+            case _:
+                return
+        one, other = found
+        if one is not None and other is not None:
+            yield from ((one, other), (other, one))
 
     def item(self, tup: f.Atom, i: int) -> tuple[Lengths, f.Atom] | None:
         """Item i of a tuple, and the body that has it, if it is known."""
