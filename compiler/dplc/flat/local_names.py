@@ -62,7 +62,7 @@ class LocalNames:
         """The function, whose variables have bases that tell their names."""
         bases: dict[str, str] = {}
         for one in bindings:
-            if one.name in MADE or one.scope.source.in_library or is_deep(one.value):
+            if one.name in MADE or one.scope.source.in_library or is_deep(one.value) or is_open(type_of(one.value)):
                 continue
             self.functions[one.scope.source, fn.label] = fn.span
             parts = leaves(one.value)
@@ -95,6 +95,17 @@ def with_bases(fn: f.Fn, bases: Mapping[str, str]) -> f.Fn:
 def is_deep(value: Value) -> bool:
     """Whether parts of a value are not taken apart before something asks for them."""
     return isinstance(value, Exploded) or (isinstance(value, Bundle) and any(map(is_deep, value.items)))
+
+
+def is_open(ty: f.Type) -> bool:
+    """Whether a type has parts that differentiation decides, as the type of a pullback has."""
+    match ty:
+        case f.Tup(items):
+            return any(map(is_open, items))
+        case f.Arr(elem):
+            return is_open(elem)
+        case _:
+            return isinstance(ty, f.Res)
 
 
 class _Based(Copier):
