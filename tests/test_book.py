@@ -31,8 +31,7 @@ MADE = ("_build", "library", "errors.md")  # when the book is built
 PAGES = [
     page
     for page in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    if not {*page.parts} & {*MADE, "node_modules"}
-    and any(block.runs for block in blocks(page.read_text("utf-8")))
+    if not {*page.parts} & {*MADE, "node_modules"} and any(block.runs for block in blocks(page.read_text("utf-8")))
 ]
 HEAVY = ("playground/tour", "tutorial/06-loops", "tutorial/08-fit", "tutorial/09-network")  # in the interpreter
 NOTATIONS = ("language/expressions", "language/functions", "README")

@@ -23,8 +23,12 @@ def test_layers() -> None:
     clean("-c", "from importlinter.cli import lint_imports_command as lint; lint()", PYTHONPATH=sources)
 
 
+SOURCES = ("lang", "compiler", "tests", "benchmarks", "examples", "docs")
+
+
 def test_ruff() -> None:
-    clean("-m", "ruff", "check", "lang", "compiler", "tests", "benchmarks", "examples", "docs")
+    clean("-m", "ruff", "check", *SOURCES)
+    clean("-m", "ruff", "format", "--check", *SOURCES)
 
 
 def test_types() -> None:

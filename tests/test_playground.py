@@ -82,9 +82,7 @@ def test_the_sweep_is_stepped_through(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_interpreter_in_a_page(builder, tmp_path: Path) -> None:
     if not shutil.which("node") or not (PYODIDE / "pyodide.mjs").exists():
         pytest.skip("node or the npm package pyodide is missing")
-    subprocess.run(
-        [sys.executable, PLAYGROUND / "build.py", "--pyodide", PYODIDE, "-o", tmp_path / "site"], check=True
-    )
+    subprocess.run([sys.executable, PLAYGROUND / "build.py", "--pyodide", PYODIDE, "-o", tmp_path / "site"], check=True)
     files = [file for file in (tmp_path / "site").rglob("*") if file.is_file()]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 9_000_000
     page = (PLAYGROUND / "tour.md").read_text(encoding="utf-8")

@@ -53,9 +53,7 @@ def show_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> N
 @click.option("-v", "--verbose", is_flag=True, envvar="DPL_VERBOSE",
               help="Include calls inside the library in error paths (or DPL_VERBOSE=1).")  # fmt: skip
 @click.pass_context
-def cli(
-    ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], quiet: bool, verbose: bool
-) -> None:
+def cli(ctx: click.Context, color: str, format_: str, denied: tuple[str, ...], quiet: bool, verbose: bool) -> None:
     """DPL: a small ML-like language in which differentiation is first class."""
     from dplc.tools.report import wishes
 
@@ -165,9 +163,7 @@ def fmt(paths: tuple[str, ...], only_check: bool, diff: bool) -> int:
 @click.option("--seed", default=0, help="Seed for property tests.", show_default=True)
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), help="Write a JUnit XML report.")
 @click.option("--update", is_flag=True, help="Write what the blocks of pages print into the pages.")
-def test(
-    paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None, update: bool
-) -> int:
+def test(paths: tuple[str, ...], engine: str, text: str, jobs: int, seed: int, junit: Path | None, update: bool) -> int:
     """Run the tests (`expect`) in files (folders: every .dp inside), and the blocks of DPL in pages of Markdown (.md),
     which must print what the pages say."""
     from dplc.tools.test.test import Wanted, test_paths
@@ -197,9 +193,7 @@ def drawing_to(path: Path) -> Callable[[Sequence[Report]], None]:
                    "exit 1 if a gradient grows faster.")  # fmt: skip
 @click.option("--max-ratio", type=click.FloatRange(0, min_open=True), metavar="RATIO",
               help="With --cost: exit 1 if a gradient costs more than so many functions.")  # fmt: skip
-@click.option(
-    "--size", type=click.IntRange(1), help="Size of the arguments.  [default: up to 1000; of matrices 64]"
-)
+@click.option("--size", type=click.IntRange(1), help="Size of the arguments.  [default: up to 1000; of matrices 64]")
 @click.option("--limit", type=click.FloatRange(0.1), default=10.0, show_default=True, metavar="SECONDS",
               help="Time limit for one function at one size; larger sizes are then skipped.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each function.")
@@ -286,8 +280,12 @@ def dump(stage: str | None, file: str | None, listed: bool, name: str | None, st
 @cli.command()
 @click.argument("files", metavar="[FILE|MODULE|NAME]...", nargs=-1, type=click.Path())
 @click.option("--stdlib", is_flag=True, help="Document the standard library, too.")
-@click.option("--search", "query", metavar="WORDS|TYPE",
-              help="Print what fits: by name, by words, or by type, such as 'float[n] -> float'.")
+@click.option(
+    "--search",
+    "query",
+    metavar="WORDS|TYPE",
+    help="Print what fits: by name, by words, or by type, such as 'float[n] -> float'.",
+)
 @click.option("-o", "--output", default="doc", show_default=True, type=click.Path(file_okay=False, path_type=Path),
               help="Output folder.")  # fmt: skip
 def doc(files: tuple[str, ...], stdlib: bool, query: str | None, output: Path) -> int:
@@ -308,9 +306,7 @@ def doc(files: tuple[str, ...], stdlib: bool, query: str | None, output: Path) -
 
 @cli.command()
 @ONE_ENGINE
-@click.option(
-    "--load", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Load FILE first."
-)
+@click.option("--load", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Load FILE first.")
 def repl(engine: str, load: Path | None) -> int:
     """Start an interactive session."""
     from dplc.tools.repl.loop import converse

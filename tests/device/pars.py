@@ -1,6 +1,6 @@
 """Programs of flat whose Pars run twice: by the evaluator of flat, and as kernels in the interpreter of PTX.
 
-    compared(source) -> list of Launched        runs a program; every Par that can be a kernel gives the same results
+compared(source) -> list of Launched        runs a program; every Par that can be a kernel gives the same results
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ let a : float[65, 16] = wave 0.3 65 16
 let b : float[16, 65] = wave 0.7 16 65
 """
 FEW = START + "do print (sum (sum (a @ b)), sum (sum (transpose b @ transpose a)))"
-MANY = START + """
+MANY = (
+    START
+    + """
 let w : float[65, 65] = wave 0.1 65 65
 let bad = [for i < 65, j < 65 -> if i = 3 && j = 2 then 1.0 / 0.0 else float (i - j)]
 do print (sum (sum (f32 a @ f32 b)) > -1.05)
@@ -27,6 +29,7 @@ do print (sum (sum (grad (fun w -> sum (sum (tanh (w @ w) ** 2))) w)))
 do print (sum (sum (grad (fun w -> loop s = 0.0 for k < 3 do s + sum (sum (sin (w @ w))) * float k) w)))
 do print (sum (sum (grad (fun w -> sum (sum (relu (w @ bad)))) w)), (w @ bad)[0, 2])
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.mark.parametrize(
     ("program", "wanted"),
-    [(FEW, {"dgemm"}), pytest.param(MANY, {"dgemm", "sgemm", "mend_f64"}, marks=pytest.mark.slow)], ids=["few", "many"],
+    [(FEW, {"dgemm"}), pytest.param(MANY, {"dgemm", "sgemm", "mend_f64"}, marks=pytest.mark.slow)],
+    ids=["few", "many"],
 )
 def test_products_are_the_host_s(dpl, server: Server, tmp_path: Path, program: str, wanted: set[str]) -> None:
     place, log = tmp_path / "products.dp", tmp_path / "log"

@@ -16,8 +16,16 @@ pytestmark = pytest.mark.skipif(not shutil.which("cc") or sys.platform != "linux
 AGREE = ROOT / "tests" / "agree"
 FAILURES = sorted((ROOT / "tests" / "golden" / "run_errors").glob("*.dp"))
 PROGRAMS = [p for folder in ("cases", "programs") for p in sorted((AGREE / folder).glob("*.dp"))]
-QUICK = ("comprehensions", "stencils", "array_gradients", "array_rows", "in_comprehension", "in_gradient", "in_map",
-         "convolutions")
+QUICK = (
+    "comprehensions",
+    "stencils",
+    "array_gradients",
+    "array_rows",
+    "in_comprehension",
+    "in_gradient",
+    "in_map",
+    "convolutions",
+)
 
 
 @pytest.fixture(scope="module")

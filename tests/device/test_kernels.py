@@ -121,12 +121,14 @@ do print (grad f [for i < 5, j < 2 -> float i - 0.1 * float j])
     "body", ["xs[i * 30]", "1000 / (i - 17)", 'if i = 21 then error "no" else i', "(slice_of xs i)[0]"]
 )
 def test_failures_leave_a_record(body: str) -> None:
-    machine = Both(program_of(f"""
+    machine = Both(
+        program_of(f"""
 let n = 50
 let xs = [for i < n -> i * 3]
 let slice_of (x : int[n]) (i : int) = x[i - 10 : i + 1]
 do print [for i < n -> {body}]
-"""))
+""")
+    )
     with pytest.raises(Failure):
         machine.call("main")
     assert machine.launched[-1].failed

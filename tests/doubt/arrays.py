@@ -249,7 +249,7 @@ def looked_up(h: Hole) -> str:
     """Elements at places that data tell, some of which are refused; now and then a place is far away."""
     n, p, xs = h.ty.size, h.named("p", INT), h.named("xs", h.ty)
     far = n if h.writer.below(12) else n + 10**9
-    refused = f"if {p[0]} = {h.one('77', '-5', '3 - 90')} then error $\"{{{p[0]}}} is refused\" else ()"
+    refused = f'if {p[0]} = {h.one("77", "-5", "3 - 90")} then error $"{{{p[0]}}} is refused" else ()'
     body = f"let () = {refused} in {xs[0]}[{p[0]} % {far}]"
     return f"(let {xs[0]} = {h()} in [for {p[0]} in {h(array(INT, n))} -> {body}])"
 

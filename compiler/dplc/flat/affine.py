@@ -1,6 +1,6 @@
 """Whole numbers as sums: of constants, lengths, indices of loops and other variables, each with a factor.
 
-    i < n        j = add i 1; k = mul 2 j          k is 2 i + 2, between 2 and 2 n
+i < n        j = add i 1; k = mul 2 j          k is 2 i + 2, between 2 and 2 n
 """
 
 from __future__ import annotations

@@ -74,7 +74,6 @@ class Outside:
         return self.states.setdefault(name, [zero_of(ty.elem) if isinstance(ty, f.Ref) else None])
 
 
-
 # ---- scalars --------------------------------------------------------------------------------------------------------
 
 

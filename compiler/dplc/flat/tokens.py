@@ -1,6 +1,6 @@
 """The tokenizer: a line of flat's text -> words, literals and signs; also reads types and constants.
 
-    y.1: f64[] = mul x.2 2.0      ->      y.1  :  f64  [  ]  =  mul  x.2  2.0
+y.1: f64[] = mul x.2 2.0      ->      y.1  :  f64  [  ]  =  mul  x.2  2.0
 """
 
 from __future__ import annotations

@@ -65,9 +65,7 @@ class After:
         sys.stdout.flush()
 
 
-def interpret(
-    program: c.Program, own: Set[Source], args: Sequence[str], mode: str, out: Writable = sys.stdout
-) -> int:
+def interpret(program: c.Program, own: Set[Source], args: Sequence[str], mode: str, out: Writable = sys.stdout) -> int:
     """Run a program in the interpreter; `mode` is trap or warn, and `own` are the user's sources.  Returns its exit
     code, or raises DplError: R0601 if a call gives a number that is not finite and the mode is trap."""
     program, calls = results(program, own)

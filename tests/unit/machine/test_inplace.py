@@ -129,9 +129,7 @@ def test_changes_in_a_branch_after_a_change(capfd):
     d = changing(m, m.int(2), m.op("update", (c, m.float(7.0), m.int(3))), in_a_branch(m, bump(m)))
     for x in (a, b, c, d):
         m.numbers(x)
-    assert agree(m.program(), capfd) == (
-        "1.0 1.0 1.0 1.0 9.0 1.0 2.0 2.0 10.0 9.0 3.0 3.0 10.0 9.0 3.0 7.0"
-    )
+    assert agree(m.program(), capfd) == ("1.0 1.0 1.0 1.0 9.0 1.0 2.0 2.0 10.0 9.0 3.0 3.0 10.0 9.0 3.0 7.0")
 
 
 def test_additions_in_a_branch(capfd):

@@ -200,6 +200,6 @@ def test_types_of_results(text: str, leaf: str) -> None:
 
 def test_the_quick_version_calls_what_the_runtime_has() -> None:
     """Without optimisation, an inlined copy at each call takes longer to compile than the call, and to run."""
-    inlined = 'define internal i64 @rt.{}(i64 %a.n) nounwind alwaysinline {{\nentry:\n  ret i64 %a.n\n}}\n'
+    inlined = "define internal i64 @rt.{}(i64 %a.n) nounwind alwaysinline {{\nentry:\n  ret i64 %a.n\n}}\n"
     own, kernel = inlined.format("own"), inlined.format("kernel")
     assert versions.called(own + kernel, {"rt.own"}) == "declare i64 @rt.own(i64 %a.n)\n" + kernel

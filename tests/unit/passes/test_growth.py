@@ -455,10 +455,13 @@ def test_a_sum_of_sums_is_written_once() -> None:
 
     def lines(n: int) -> int:
         points = f"[for k < {n} -> (x[i, 0] - sum [for r < 5 -> x[i, r] * x[j, r] * y[k, r]]) ** 2]"
-        text, _ = compiled("llvm", f"""
+        text, _ = compiled(
+            "llvm",
+            f"""
 let f x y = sum [for i < {n} -> sum [for j < {n} -> sum {points}]]
 do print (f [for i < {n}, r < 5 -> sin (float (i + r))] [for i < {n}, r < 5 -> cos (float (i + r))])
-""")
+""",
+        )
         return text.count("\n")
 
     few, many = lines(20), lines(40)

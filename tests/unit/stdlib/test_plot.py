@@ -27,7 +27,7 @@ PICTURES = {
     "millions": "Plot.line [0.0, 1.0] [1e6, 1.05e6]",
     "logarithms": "Plot.log_x (Plot.log_y (Plot.line [0.0, 1.0, 10.0, 100.0] [1.0, 1.0, 100.0, 1e4]))",
     "histogram": "Plot.histogram 2 [0.0, 0.1, 0.2, 1.0, nan, inf]",
-    "band": 'let xs = float (range 40) in Plot.over (Plot.line xs (xs)) (Plot.band xs (xs - 5.0) (xs + 5.0))',
+    "band": "let xs = float (range 40) in Plot.over (Plot.line xs (xs)) (Plot.band xs (xs - 5.0) (xs + 5.0))",
     "image": "Plot.image [[0.0, 1.0, nan], [0.5, 0.25, 1.0]]",
     "contour": f"let a = {AXIS} in Plot.contour 3 a a [for y in a, x in a -> x * x + y * y]",
     "many points": f"Plot.line [for i < 8000 -> float i] {WAVE}",
@@ -39,7 +39,7 @@ IN_TERMINAL = {
     "points": 'Plot.scatter [0.0, 10.0] [0.0, 10.0] |> Plot.name "a" |> Plot.title "T" |> Plot.labels "x" "y"',
     "lines": 'Plot.graph exp 0.0 8.0 |> Plot.log_y |> Plot.over (Plot.line [0.0, 8.0] [1e3, 1.0] |> Plot.name "down")',
     "histogram": "Plot.histogram 7 [for i < 50 -> sin (float i)]",
-    "band": 'let xs = float (range 40) in Plot.over (Plot.line xs (xs)) (Plot.band xs (xs - 5.0) (xs + 5.0))',
+    "band": "let xs = float (range 40) in Plot.over (Plot.line xs (xs)) (Plot.band xs (xs - 5.0) (xs + 5.0))",
     "image": "Plot.image [[0.0, 0.25], [0.5, 1.0]]",
     "contour": "let a = float (range 9) in Plot.contour 3 a a [for y in a, x in a -> x * y]",
 }

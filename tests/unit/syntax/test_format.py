@@ -109,8 +109,10 @@ do print [for i < 3, x in [1, 2] -> { v with [i] = x * -f.y ** 2 }]
         ("let p = { a = 1; b = 2 -- both\n }", "let p = { a = 1; b = 2 }  -- both\n"),
         ("let p = { a = 1; -- one\n b = 2 }", "let p = { a = 1;  -- one\n          b = 2 }\n"),
         ("let a = loop s = 0 while let t = s in t < 3 do t", "let a = loop s = 0 while (let t = s in t < 3) do t\n"),
-        ("let a = if ( -- c\n f x; b) then 1 else 2",
-         "let a =\n  if (-- c\n      f x;\n      b) then\n    1\n  else 2\n"),
+        (
+            "let a = if ( -- c\n f x; b) then 1 else 2",
+            "let a =\n  if (-- c\n      f x;\n      b) then\n    1\n  else 2\n",
+        ),
         ("let n = f { x = 1 } (fun x ->\n x)", "let n = f { x = 1 } (fun x ->\n  x)\n"),
     ],
 )

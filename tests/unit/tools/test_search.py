@@ -43,10 +43,20 @@ def test_first_found(known: list, query: str, first: set[str]) -> None:
 
 @pytest.mark.parametrize(
     ("query", "way"),
-    [("pow", "x ** y"), ("torch.hstack", "xs ++ ys"), ("jit", "compiled"), ("np.tile", "Array.repeat n xs"),
-     ("np.diff", "Array.diff xs"), ("torch.save", "Tree.save path p"), ("moving average", "Array.windows n xs"),
-     ("norm.rvs", "Dist.samples key n d"), ("k-means", "argmin"), ("peaks", "above both neighbours"),
-     ("particle filters", "Random.categorical"), ("regex", "String.split")],
+    [
+        ("pow", "x ** y"),
+        ("torch.hstack", "xs ++ ys"),
+        ("jit", "compiled"),
+        ("np.tile", "Array.repeat n xs"),
+        ("np.diff", "Array.diff xs"),
+        ("torch.save", "Tree.save path p"),
+        ("moving average", "Array.windows n xs"),
+        ("norm.rvs", "Dist.samples key n d"),
+        ("k-means", "argmin"),
+        ("peaks", "above both neighbours"),
+        ("particle filters", "Random.categorical"),
+        ("regex", "String.split"),
+    ],
 )
 def test_what_has_no_name_here_is_written_in_another_way(known: list, query: str, way: str) -> None:
     """It is told first, and `tile` does not find `quantile`."""

@@ -1,9 +1,9 @@
 """Data with places: the type that has an int for each float of another, and the functions that make it of data.
 
-    data tree = Leaf f64 | Node (f64, tree)      data places.tree = Leaf i64 | Node (i64, places.tree)
+data tree = Leaf f64 | Node (f64, tree)      data places.tree = Leaf i64 | Node (i64, places.tree)
 
-    count.tree(x, n)            n and the number of floats in x
-    ravel.tree(x, values, at)   x with places from `at` on, the array with the floats there, and the next place
+count.tree(x, n)            n and the number of floats in x
+ravel.tree(x, values, at)   x with places from `at` on, the array with the floats there, and the next place
 """
 
 from __future__ import annotations
@@ -99,7 +99,6 @@ class Ravel:
             self.fns[name] = f.Fn(name, (x, n), (f.I64,), f.Block((), (n,)))  # it may call itself
             self.fns[name] = replace(self.fns[name], body=self.switch(x, arm, (f.I64,)))
         return name
-
 
     def maker(self, ty: f.Type, array: f.Type) -> str:
         """The function that writes the floats of data into an array, from a place on."""

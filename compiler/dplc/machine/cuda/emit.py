@@ -1,7 +1,7 @@
 """flat -> PTX: the kernels of a program as text, and which Pars they are of.
 
-    // par_8fe23ce435a9acbc  sums    main.dp:12: main: par i.2 < n.1 to fold 0, keep
-    // on the host                   main.dp:17: main: par i.9 < 64 to keep: it gives values of type tree
+// par_8fe23ce435a9acbc  sums    main.dp:12: main: par i.2 < n.1 to fold 0, keep
+// on the host                   main.dp:17: main: par i.9 < 64 to keep: it gives values of type tree
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Kernels that complete the sums of other kernels, for each type of numbers.
 
-    tree_T(sums, results, n, count)   the sums of n blocks of each of some numbers, added by pairs of neighbours
-    columns_T(sums, blocks, columns)  the sums of blocks of rows, added in order
-    blocks_T(sums, numbers, n)        the sums of blocks of n numbers
-    add_T(to, copies, groups, n)      the sum of copies of n numbers, added to `to`
+tree_T(sums, results, n, count)   the sums of n blocks of each of some numbers, added by pairs of neighbours
+columns_T(sums, blocks, columns)  the sums of blocks of rows, added in order
+blocks_T(sums, numbers, n)        the sums of blocks of n numbers
+add_T(to, copies, groups, n)      the sum of copies of n numbers, added to `to`
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ GLOBALS = f"""
 @{ARENA} = addrspace(1) externally_initialized global [2 x i64] zeroinitializer, align 16
 """
 
+
 def _memory(name: str, number: str) -> str:
     """A function that gives the arena with a number, which another function tells; all have the same size."""
     return f"""

@@ -1,6 +1,6 @@
 """A loop of small steps -> the kernel of a team (`team.py`).
 
-    done, all = par t < 1 to done, keep { for i < n { x = par ...; c = matmul ... }; yield true, s }
+done, all = par t < 1 to done, keep { for i < n { x = par ...; c = matmul ... }; yield true, s }
 """
 
 from __future__ import annotations

@@ -130,7 +130,12 @@ def library_text(
         return entry_points(unit, exports, prefix, own, start) + more
 
     text, sites = emit_program(
-        program, library.library_for(target), interruptible=python, entry_points=entry, debug=debug, device=device,
+        program,
+        library.library_for(target),
+        interruptible=python,
+        entry_points=entry,
+        debug=debug,
+        device=device,
         where=target,
     )
     if per_thread:

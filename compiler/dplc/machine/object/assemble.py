@@ -33,9 +33,7 @@ def assemble(text: str, where: Target | None = None, most: int = 2, flat: bool =
 
 
 @contextmanager
-def optimised(
-    text: str, where: Target, most: int = 2, flat: bool = False
-) -> Generator[tuple[api.Machine, api.Module]]:
+def optimised(text: str, where: Target, most: int = 2, flat: bool = False) -> Generator[tuple[api.Machine, api.Module]]:
     """The code generator and the optimised module, which lives until the end of the `with`.  Text from flat does not
     need the passes that LLVM adds at level 2 (value numbering, jump threading, ...), which take a fifth of the time;
     the runtime library does."""

@@ -1,6 +1,6 @@
 """Accumulators to which each point adds at its own places: threads can add in place, in any order.
 
-    c' = for i < n state (c) { d = acc_index c v n m i j; ...; yield d }        row i is the point's own
+c' = for i < n state (c) { d = acc_index c v n m i j; ...; yield d }        row i is the point's own
 """
 
 from __future__ import annotations

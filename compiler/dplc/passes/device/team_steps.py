@@ -97,4 +97,3 @@ def works(block: f.Block) -> bool:
 def is_team(par: f.Par) -> bool:
     """True for a Par of one point that a team does."""
     return any(out.team for out in par.outs)
-

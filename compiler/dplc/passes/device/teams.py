@@ -152,5 +152,3 @@ class Kept:
 def one_more(ty: f.Type) -> f.Arr:
     assert isinstance(ty, f.Arr)
     return f.Arr(ty.elem, ty.rank + 1)
-
-

@@ -351,8 +351,9 @@ class Joiner:
         counts = [[self.length(count) for _, count in par.space] for par in (first, second)]
         if first.ordered or counts[0] != counts[1] or not (self.harmless(second) or self.harmless(first)):
             return False  # of two that fail, the earlier one does
-        kept = {var.name for var, out in zip(earlier.vars, first.outs, strict=True)
-                if out.kind == "keep" and not out.order}  # or a part there is not what the point keeps
+        kept = {
+            var.name for var, out in zip(earlier.vars, first.outs, strict=True) if out.kind == "keep" and not out.order
+        }  # or a part there is not what the point keeps
         targets = {name for out in second.outs if out.kind == "keep" for name in names(operands_of(out))}
         times = Counter(rhs_mentions(second))
         times.subtract(targets)

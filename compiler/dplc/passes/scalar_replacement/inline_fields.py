@@ -141,9 +141,7 @@ def has_shape(dims: Dims, array: f.Var, shape: tuple[int, ...]) -> bool:
     return all(dims.equal(dims.of(array, k), integer(n)) for k, n in enumerate(shape))
 
 
-def made(
-    program: f.Program, slots: set[Slot], dims_in: Callable[[f.Fn], Dims]
-) -> Iterator[tuple[Slot, Dims, f.Var]]:
+def made(program: f.Program, slots: set[Slot], dims_in: Callable[[f.Fn], Dims]) -> Iterator[tuple[Slot, Dims, f.Var]]:
     """The fields that the code makes, each with the dimensions of its function.  Null only takes a place."""
     for fn in program.fns.values():
         dims: Dims | None = None

@@ -113,9 +113,7 @@ def has_few(fn: f.Fn) -> bool:
     return False
 
 
-def without_small(
-    fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Program, aside: Aside = nowhere
-) -> f.Fn:
+def without_small(fn: f.Fn, known: KnownSizes, supply: f.Supply, program: f.Program, aside: Aside = nowhere) -> f.Fn:
     dims, given = known.dims(fn), fn
     if (told := without_known_lengths(fn, supply, dims)) is not fn:
         fn = simplified(told, supply, program)

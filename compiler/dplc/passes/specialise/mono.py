@@ -107,8 +107,11 @@ class Monomorphiser(Copier):
             reason = f"`{plain(definition.name)}` is needed at too many types"
             raise NeedsInterpreter(reason, definition.body.span)
         name = self.instances[key] = f"{definition.name}@{count}" if types or known else definition.name
-        scope = Scope(dict(zip(self.names(definition.params), types, strict=True)), known=dict(known),
-            lengths=None if definition.name in self.entries else {})
+        scope = Scope(
+            dict(zip(self.names(definition.params), types, strict=True)),
+            known=dict(known),
+            lengths=None if definition.name in self.entries else {},
+        )
         here = self.place
         try:
             self.copied(definition, name, scope)
@@ -299,8 +302,14 @@ class Monomorphiser(Copier):
                 raise NeedsInterpreter(f"`{bound(let)[0]}` is needed at too many types", let.span)
             types, _, known = key
             types = scope.types | dict(zip(names, types, strict=True))
-            inner = Scope(types, dict(scope.locals), known=scope.known | dict(known), sizes=dict(scope.sizes),
-                data=scope.data, lengths=scope.lengths)
+            inner = Scope(
+                types,
+                dict(scope.locals),
+                known=scope.known | dict(known),
+                sizes=dict(scope.sizes),
+                data=scope.data,
+                lengths=scope.lengths,
+            )
             told = sizes.told(self, (let.params, local.needs), inner)
             copies = [self.term(rhs, inner) for rhs in definitions(let)]
             once = None

@@ -1,8 +1,8 @@
 """Functions of functions that are taken out of known data, as themselves, so that each use may have a copy.
 
-    let o = { g = grad }               o.g (o.g f)  is  grad (grad f)
-    let (d, n) = (grad, 2)             d (d f)      is  grad (grad f)
-    let p = (grad, diff)               fst p        is  grad
+let o = { g = grad }               o.g (o.g f)  is  grad (grad f)
+let (d, n) = (grad, 2)             d (d f)      is  grad (grad f)
+let p = (grad, diff)               fst p        is  grad
 """
 
 from __future__ import annotations

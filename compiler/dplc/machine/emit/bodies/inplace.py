@@ -67,9 +67,7 @@ def chains(loop: f.For | f.While) -> list[Chain]:
     return chains_in(loop.body, state, index, mentions(loop.cond) if isinstance(loop, f.While) else ())
 
 
-def chains_in(
-    body: f.Block, state: list[tuple[f.Var, f.Atom]], own: set[str], more: Iterable[str] = ()
-) -> list[Chain]:
+def chains_in(body: f.Block, state: list[tuple[f.Var, f.Atom]], own: set[str], more: Iterable[str] = ()) -> list[Chain]:
     """The same of a body, with the next values of its state.  `own` are its other variables, `more` uses elsewhere."""
     if not any(isinstance(var.ty, f.Arr) for var, _ in state):
         return []

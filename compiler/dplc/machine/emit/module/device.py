@@ -59,9 +59,11 @@ class Device:
         frame = max(map(int, FRAME.findall(text)), default=0)  # those that do not look at what is left have it twice
         stack = RECURSIVE_STACK + 2 * frame if self.recursive else 0
         return (
-            "".join((*self.cells.values(), *self.layouts.texts)) + table_of(constants)
-            + text_constant('@"device code"', text) + text_constant('@"on the host"', self.told()) +
-            f"define internal fastcc void {WITH_DEVICE}() noinline {{\n"
+            "".join((*self.cells.values(), *self.layouts.texts))
+            + table_of(constants)
+            + text_constant('@"device code"', text)
+            + text_constant('@"on the host"', self.told())
+            + f"define internal fastcc void {WITH_DEVICE}() noinline {{\n"
             f'  call void @rt.device_begin(ptr @"device code", i64 {stack}, ptr {CONSTANTS}, ptr @"on the host")\n'
             f"  call fastcc void {main}() noinline\n  call void @rt.device_end()\n  ret void\n}}\n"
         )

@@ -384,9 +384,7 @@ class Lanes(Arms):
 
         self.w.choose(Places(self.w, self.width).side_by_side(place), (), together, apart)
 
-    def add_grown(
-        self, array: Array, places: Callable[[str], Values], k: int, place: Place, vector: str
-    ) -> None:
+    def add_grown(self, array: Array, places: Callable[[str], Values], k: int, place: Place, vector: str) -> None:
         """Adds at places that grow by 0 or 1: the lanes that are cut off at either end together, the others side by
         side."""
         w, outer, flags, every = self.w, self.mask, vector_type("bool", self.width), place.all()

@@ -1,9 +1,9 @@
 """Places at which each point of a loop adds alone: at the indices of the loop, or at these and a number from outside.
 
-    par t < n to add (c) { k = add t s; acc_index c x m k }       no two points add to one place
-    par t < n to add (c) { acc_index c x m t; k = add t s         points t + s and t may add to one
-                           acc_index c y m k }
-    par t, u to add (c) { k = add t u; acc_index c x m k }        so may the points (0, 1) and (1, 0)
+par t < n to add (c) { k = add t s; acc_index c x m k }       no two points add to one place
+par t < n to add (c) { acc_index c x m t; k = add t s         points t + s and t may add to one
+                       acc_index c y m k }
+par t, u to add (c) { k = add t u; acc_index c x m k }        so may the points (0, 1) and (1, 0)
 """
 
 from __future__ import annotations
