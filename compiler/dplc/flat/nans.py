@@ -43,3 +43,11 @@ def guarded(defs: Mapping[str, f.Op], rhs: f.Rhs) -> tuple[f.Atom, f.Var] | None
     absent, odd = both.args
     asked = defs.get(odd.name) if isinstance(odd, f.Var) else None
     return (absent, part) if asked is not None and (asked.op, *asked.args) == ("ne", part, part) else None
+
+
+OF_GUARD = 3  # operations of a guard: it asks whether a number is NaN, and whether it is absent, and chooses
+
+
+def guards(ops: Mapping[str, f.Op]) -> set[str]:
+    """The guards among operations, by what they bind.  They cost nothing: they are cold branches later."""
+    return {name for name, op in ops.items() if guarded(ops, op) is not None}

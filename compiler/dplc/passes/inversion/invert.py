@@ -206,7 +206,9 @@ class _Inverter:
     def stencil(self, bind: f.Bind, par: f.Par) -> Done:
         from dplc.passes.inversion.sums.stencils import stencil
 
-        return stencil(bind, par, self.affine, self.supply, self.shared)
+        done, made, much = stencil(bind, par, self.affine, self.supply, self.shared)
+        kept = self.kept(bind, par) if much and len(done) == len(par.outs) else None
+        return done, kept or made
 
     def interchange(self, bind: f.Bind, par: f.Par) -> Done:
         from dplc.passes.inversion.sums.interchange import interchanged

@@ -28,7 +28,7 @@ from dplc.flat import term as f
 from dplc.flat.affine import ONE, Affine
 from dplc.flat.build import Builder, block_of, integer
 from dplc.flat.dims import dims_of
-from dplc.flat.nans import guarded
+from dplc.flat.nans import OF_GUARD, guards
 from dplc.flat.ops.table import OPS
 from dplc.flat.types import rank_of
 from dplc.flat.walk import bound_inside, every, is_in, names, rhs_mentions, with_body
@@ -37,7 +37,6 @@ from dplc.passes.simplify.dead_code import drop_unused
 
 NOWHERE = -1  # the place of a point that adds nothing
 WORK = 2  # operations of a point, at least, for each number that is kept: it is written, and read again
-OF_GUARD = 3  # operations of a guard: it asks whether a number is NaN, and whether it is absent, and chooses
 
 
 def additions_last(fn: f.Fn, supply: f.Supply) -> f.Fn:
@@ -289,8 +288,7 @@ class _Arm:
 
 
 def work(rhs: f.Rhs) -> int:
-    """How many operations of arithmetic a point is.  Guards against NaN are none: they are cold branches later."""
+    """How many operations of arithmetic a point is, without guards against NaN."""
     assert isinstance(rhs, f.Par)
     ops = {bind.vars[0].name: bind.rhs for bind in every(rhs.body) if isinstance(bind.rhs, f.Op) and bind.vars}
-    guards = sum(guarded(ops, op) is not None for op in ops.values())
-    return sum(OPS[op.op].elementwise for op in ops.values()) - OF_GUARD * guards
+    return sum(OPS[op.op].elementwise for op in ops.values()) - OF_GUARD * len(guards(ops))

@@ -30,6 +30,7 @@ from dplc.flat.affine import ONE, Affine, combined
 from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
+from dplc.flat.nans import OF_GUARD, guards
 from dplc.flat.walk import is_in
 from dplc.passes.inversion.nests import Guard, Unfit
 from dplc.passes.inversion.sites.rings import steps_from
@@ -38,25 +39,28 @@ from dplc.passes.simplify.fold import folded
 from dplc.passes.simplify.purity import droppable
 
 SITES, MOST = 16, 96  # of an accumulator, and operations that its places compute, at most
+AGAIN = 10  # operations computed again for each number that might be kept: it is written, and read at its places
 PHASES = 8  # numbers that a point keeps side by side
 Space = tuple[tuple[f.Var, f.Atom], ...]
 
 
 def stencil(
     bind: f.Bind, par: f.Par, affine: Affine, supply: f.Supply, shared: Collection[str]
-) -> tuple[set[int], list[f.Bind]]:  # fmt: skip
-    """For a nest that only adds: the numbers of the accumulators that are stencils, and their sums.  Accumulators of a
-    nest around this one are `shared`."""
+) -> tuple[set[int], list[f.Bind], bool]:  # fmt: skip
+    """For a nest that only adds: the numbers of the accumulators that are stencils, and their sums; and whether their
+    places compute so much again that it is better kept.  Accumulators of a nest around this one are `shared`."""
     try:
-        return _Stencil(par, affine, supply, shared).written(bind, par)
+        work = _Stencil(par, affine, supply, shared)
+        return *work.written(bind, par), work.much
     except Unfit:
-        return set(), []
+        return set(), [], False
 
 
 class _Stencil(Additions):
     """Writes the sums of what a nest adds."""
 
     b: Builder  # while they are written
+    much = False  # is computed again at the places
 
     def written(self, bind: f.Bind, par: f.Par) -> tuple[set[int], list[f.Bind]]:
         b = self.b = Builder(self.supply)
@@ -176,6 +180,8 @@ class _Stencil(Additions):
             raise Unfit
         if sum(map(self.size, sites)) > MOST:
             raise Unfit
+        if not of_phases(first):  # each place of a phase is that of one point
+            self.much = self.much or self.again_at(sites) > AGAIN * len({site.value for site in sites})
         order = [loop.index.name for loop in first.loops]
         sites = sorted(sites, key=lambda site: [-site.offsets[index] for index in order])
         b, space = self.b, tuple([(self.b.var("place", f.I64), length) for length in first.dims])
@@ -335,6 +341,15 @@ class _Stencil(Additions):
                         copier.atoms[var.name] = self.b.op("select", args)
                 case _:
                     self.b.binds += copier.binds((bind,))
+
+    def again_at(self, sites: list[Site]) -> int:
+        """How much is computed more often than once, without guards against NaN."""
+        ops = {bind.vars[0].name: bind.rhs for bind in self.code if isinstance(bind.rhs, f.Op)}
+        code = [{bind.vars[0].name for atom in (site.value, *[cond for cond, _ in site.guards])
+                 for bind in self.code_of(atom)} for site in sites]  # fmt: skip
+        cold = guards(ops)
+        work = [len(one) - OF_GUARD * len(one & cold) for one in (*code, set().union(*code))]
+        return sum(work[:-1]) - work[-1]
 
     def size(self, site: Site) -> int:
         """How much its places compute.  Its conditions must not read: they are asked for points that are not there."""
