@@ -178,10 +178,11 @@ class _Stencil(Additions):
         first = sites[0] if sites else None
         if first is None or len(sites) > SITES or any(site.loops != first.loops for site in sites):
             raise Unfit
-        if sum(map(self.size, sites)) > MOST:
+        size, most = sum(map(self.size, sites)), AGAIN * len({site.value for site in sites})
+        if size > MOST:
             raise Unfit
-        if not of_phases(first):  # each place of a phase is that of one point
-            self.much = self.much or self.again_at(sites) > AGAIN * len({site.value for site in sites})
+        if size > most and not of_phases(first):  # each place of a phase is that of one point
+            self.much = self.much or self.again_at(sites) > most
         order = [loop.index.name for loop in first.loops]
         sites = sorted(sites, key=lambda site: [-site.offsets[index] for index in order])
         b, space = self.b, tuple([(self.b.var("place", f.I64), length) for length in first.dims])
