@@ -194,6 +194,17 @@ def windows(h: Hole) -> str:
     return f"(let ({x}, {w}) = {inputs} in [for {i} < {n} -> sum [for {u} < {k} -> {term}]])"
 
 
+@rule(1, lambda h: h.ty == FLOAT)
+def windows_as_rows(h: Hole) -> str:
+    """Some rows of an array for each place: neighbours, which lie one after the other, or not."""
+    n, k, w = h.writer.below(3) + 1, h.writer.below(4) + 1, h.writer.below(3) + 1
+    (i, _), (v, _), x, b = h.named("i", INT), h.named("v", INT), h.fresh("x"), h.fresh("b")
+    at = h.one(f"{i} + {v}", f"{v} + {i}", f"{k} * {i} + {v}", f"{i} + 2 * {v}", f"{v}")
+    rows = h(array(array(FLOAT, w), n * k + n + 2 * k))
+    used = h.one(f"sum (flatten (flatten {b}))", f"sum (flatten (sum ({b} * {b})))", f"sum [for r in {b} -> sum r[{k - 1}]]")
+    return f"(let {x} = {rows} in let {b} = [for {i} < {n} -> [for {v} < {k} -> {x}[{at}]]] in {used})"
+
+
 @rule(1, is_array)
 def every_other(h: Hole) -> str:
     (item,), n = h.ty.args, h.ty.size

@@ -13,6 +13,14 @@ def choice(h: Hole) -> str:
     return f"if {h(BOOL)} then {h()} else {h()}"
 
 
+@rule(1, ANY)
+def asked_again(h: Hole) -> str:
+    """Branches on one condition that follow each other; the second one may use what the first gives."""
+    c, v = h.named("c", BOOL), h.named("v", h.some_type())
+    first = f"let {v[0]} = if {c[0]} then {h(v[1])} else {h(v[1])} in"
+    return f"let {c[0]} = {h(BOOL)} in {first} if {c[0]} then {h(h.ty, v)} else {h(h.ty, v)}"
+
+
 @rule(4, ANY)
 def let(h: Hole) -> str:
     var = h.named("v", h.some_type())
