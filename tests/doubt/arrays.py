@@ -201,7 +201,8 @@ def windows_as_rows(h: Hole) -> str:
     (i, _), (v, _), x, b = h.named("i", INT), h.named("v", INT), h.fresh("x"), h.fresh("b")
     at = h.one(f"{i} + {v}", f"{v} + {i}", f"{k} * {i} + {v}", f"{i} + 2 * {v}", f"{v}")
     rows = h(array(array(FLOAT, w), n * k + n + 2 * k))
-    used = h.one(f"sum (flatten (flatten {b}))", f"sum (flatten (sum ({b} * {b})))", f"sum [for r in {b} -> sum r[{k - 1}]]")
+    some = f"sum [for r in {b} -> sum r[{k - 1}]]"
+    used = h.one(f"sum (flatten (flatten {b}))", f"sum (flatten (sum ({b} * {b})))", some)
     return f"(let {x} = {rows} in let {b} = [for {i} < {n} -> [for {v} < {k} -> {x}[{at}]]] in {used})"
 
 
