@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from dplc.flat import term as f
+from dplc.flat.call_graph import callees
 from dplc.flat.kinds import any_of, kinds
-from dplc.flat.walk import atoms, blocks, every, is_in, names, rhs_mentions
+from dplc.flat.walk import BLOCKS, atoms, blocks, every, is_in, names, rhs_mentions
 
 BRANCHES = any_of(f.If)
 
@@ -13,11 +16,22 @@ def following(program: f.Program) -> dict[str, set[str]]:
     """For each function, the names of the variables that depend on elements of an identity; functions without any are
     left out."""
     found = {name: ones for name, fn in program.fns.items() if (ones := elements(fn.body))}
-    size = 0
-    while size != (size := sum(map(len, found.values()))):
-        for name in list(found):
-            _Spread(program, found, name).block(program.fns[name].body)
+    waiting = dict.fromkeys(found)
+    while waiting:
+        del waiting[name := next(iter(waiting))]
+        fn, known = program.fns[name], found[name]
+        results = is_any(fn.body.results, known)
+        spread = _Spread(program, found, known)
+        spread.block(fn.body)
+        waiting |= dict.fromkeys(spread.reached)
+        if not results and is_any(fn.body.results, known):
+            waiting |= dict.fromkeys(user for user in found if name in callees(program.fns[user].body))
     return found
+
+
+def is_any(atoms: Iterable[f.Atom], names: set[str]) -> bool:
+    """True if one of these atoms is a variable with one of these names."""
+    return any(isinstance(atom, f.Var) and atom.name in names for atom in atoms)
 
 
 def elements(body: f.Block) -> set[str]:
@@ -37,49 +51,60 @@ def is_element(branch: f.If, equal: set[f.Var]) -> bool:
 
 
 class _Spread:
-    """One function: adds what depends on `found`, and the parameters of functions that get it."""
+    """One function: adds what depends on `found`, and the parameters of functions that get it, which are `reached`."""
 
-    def __init__(self, program: f.Program, found: dict[str, set[str]], name: str) -> None:
-        self.program, self.all, self.found = program, found, found[name]
+    def __init__(self, program: f.Program, all_found: dict[str, set[str]], found: set[str]) -> None:
+        self.program, self.all, self.found = program, all_found, found
+        self.reached: list[str] = []
 
     def block(self, block: f.Block) -> None:
+        found = self.found
         for bind in block.binds:
-            for var, follows in zip(bind.vars, self.results(bind), strict=True):
-                if follows:
-                    self.found.add(var.name)
+            rhs = bind.rhs
+            if type(rhs) in BLOCKS or isinstance(rhs, f.Call):
+                if not found.isdisjoint(rhs_mentions(rhs)):
+                    found.update(self.results(bind))
+            elif not is_any(bind.vars, found) and is_any(atoms(rhs), found):
+                found.update(names(bind.vars))
 
-    def results(self, bind: f.Bind) -> list[bool]:
-        """Which results of a binding depend on an element."""
-        rhs = bind.rhs
+    def results(self, bind: f.Bind) -> list[str]:
+        """Which results of a call, or of a binding with inner blocks, depend on what is found."""
+        rhs, results = bind.rhs, list(names(bind.vars))
+        if isinstance(rhs, f.Call):
+            return self.call(self.program.fns[rhs.fn], rhs.args, results)
+        if isinstance(rhs, f.For | f.While):
+            return self.loop(rhs, results)
         inner = blocks(rhs)
         for one in inner:
             self.block(one)
-        match rhs:
-            case f.Call(fn, args):
-                return self.call(self.program.fns[fn], args, len(bind.vars))
-            case f.For() | f.While():
-                return self.loop(rhs, len(bind.vars))
-            case _ if not inner:
-                return [not self.found.isdisjoint(rhs_mentions(rhs))] * len(bind.vars)
-            case _:
-                asked = not self.found.isdisjoint(names(atoms(rhs)))
-                columns = zip(*(one.results for one in inner), strict=True)
-                return [asked or any(is_in(x, self.found) for x in column) for column in columns]
+        if is_any(atoms(rhs), self.found):
+            return results
+        return [name for name, *column in zip(results, *(one.results for one in inner), strict=True)
+                if is_any(column, self.found)]  # fmt: skip
 
-    def loop(self, loop: f.For | f.While, count: int) -> list[bool]:
-        results, size = loop.body.results, len(loop.state)
+    def loop(self, loop: f.For | f.While, results: list[str]) -> list[str]:
+        found, given, size = self.found, loop.body.results, len(loop.state)
         asked = loop.cond.results if isinstance(loop, f.While) else (loop.count,)
-        every = any(is_in(x, self.found) for x in asked)
-        for s, init, x in zip(loop.state, loop.inits, results, strict=False):
-            if every or is_in(init, self.found) or is_in(x, self.found):
-                self.found.add(s.name)
-        kept = every or any(is_in(x, self.found) for x in results[size:])
-        return [*[s.name in self.found for s in loop.state], *[kept] * (count - size)]
+        found.update(self.states(loop, loop.inits))
+        grows = True
+        while grows:
+            for one in blocks(loop):
+                self.block(one)
+            new = set(names(loop.state) if is_any(asked, found) else self.states(loop, given))
+            grows = not new <= found
+            found |= new
+        if is_any(asked, found):
+            return results
+        kept = results[size:] if is_any(given[size:], found) else []
+        return [name for name, s in zip(results, loop.state, strict=False) if s.name in found] + kept
 
-    def call(self, fn: f.Fn, args: tuple[f.Atom, ...], count: int) -> list[bool]:
-        given = {p.name for p, x in zip(fn.params, args, strict=True) if is_in(x, self.found)}
-        if not given:
-            return [False] * count
+    def states(self, loop: f.For | f.While, given: Iterable[f.Atom]) -> list[str]:
+        return [s.name for s, x in zip(loop.state, given, strict=False) if is_in(x, self.found)]
+
+    def call(self, fn: f.Fn, args: tuple[f.Atom, ...], results: list[str]) -> list[str]:
         inside = self.all.setdefault(fn.name, set())
-        inside |= given
-        return [not inside.isdisjoint(names((x,))) for x in fn.body.results]
+        given = {p.name for p, x in zip(fn.params, args, strict=True) if is_in(x, self.found)}
+        if not given <= inside:
+            inside |= given
+            self.reached.append(fn.name)
+        return [name for name, x in zip(results, fn.body.results, strict=True) if is_in(x, inside)]
