@@ -14,7 +14,8 @@ shapes that are assumed of the items of tuples, and of what constructors hold.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any
 
 from dplc.flat import term as f
 from dplc.flat.ops.row import Dim
@@ -28,7 +29,6 @@ NOTHING: Known = {}
 Fields = dict[tuple[f.Type, int], tuple[int, ...]]  # the shapes of the arrays that tuples and data of a type hold
 
 
-LOOPS = (f.For, f.While)
 DEEP, LONGEST = 6, 1 << 32  # sums of sums, and elements of a slice, that are looked at
 ANY = f.Const("any", f.I64)  # the length of what a function got from itself, while its own lengths are guessed
 
@@ -67,26 +67,26 @@ class Dims:
     def block(self, block: f.Block) -> None:
         """Reads a block: what it binds, in order."""
         for bind in telling(block):
-            rhs = bind.rhs
-            if isinstance(rhs, f.Op):
-                for var in bind.vars:
-                    self.op(var, rhs)
-            elif isinstance(rhs, f.TupGet):
-                if isinstance(rhs.tup, f.Var):
-                    self.item(path(rhs.tup.name, rhs.index), bind.vars[0])
-                if self.fields:
-                    self.held(bind.vars[0], rhs.tup.ty, rhs.index)
-            elif isinstance(rhs, f.TupMake):
-                for i, item in enumerate(rhs.items) if self.numbered else ():
-                    self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(bind.vars[0].name, i))
-            elif isinstance(rhs, LOOPS):
-                self.loop(bind, rhs)
-            elif isinstance(rhs, f.Call) and (known := self.results.get(rhs.fn)):
-                self.called(bind.vars, known)
-            elif isinstance(rhs, f.Ad):
-                self.derivative(bind.vars, rhs)
-            else:
-                self.branches(bind)
+            READERS[type(bind.rhs)](self, bind.vars, bind.rhs)
+
+    def tuple_got(self, vars_: tuple[f.Var, ...], got: f.TupGet) -> None:
+        if isinstance(got.tup, f.Var):
+            self.item(path(got.tup.name, got.index), vars_[0])
+        if self.fields:
+            self.held(vars_[0], got.tup.ty, got.index)
+
+    def tuple_made(self, vars_: tuple[f.Var, ...], made: f.TupMake) -> None:
+        for i, item in enumerate(made.items) if self.numbered else ():
+            if type(item.ty) is not f.Num:
+                self.moved(item.name if isinstance(item, f.Var) else "", item.ty, path(vars_[0].name, i))
+
+    def call(self, vars_: tuple[f.Var, ...], call: f.Call) -> None:
+        if known := self.results.get(call.fn):
+            self.called(vars_, known)
+
+    def ops(self, vars_: tuple[f.Var, ...], op: f.Op) -> None:
+        for var in vars_:
+            self.op(var, op)
 
     def op(self, var: f.Var, op: f.Op) -> None:
         """Reads an operation: its row says the dimensions of the result."""
@@ -98,9 +98,8 @@ class Dims:
                 self.moved(kept, item.ty, path(var.name, i))
                 if kept in self.steps:
                     self.steps[path(var.name, i)] = self.steps[kept]
-        made, rank = OPS[op.op].dims, rank_of(var.ty)
-        for k in range(rank):
-            self.set(var.name, k, made(self.of, op, rank, k))
+        for k in range(rank := rank_of(var.ty)):
+            self.set(var.name, k, OPS[op.op].dims(self.of, op, rank, k))
         if op.op == "slice" and (length := self.length(*op.args[1:])) is not None:
             self.set(var.name, 0, length)
 
@@ -150,24 +149,23 @@ class Dims:
 
     def set(self, name: str, k: int, dim: Dim | None) -> None:
         """Notes a dimension, or that it is not known."""
-        if isinstance(dim, f.Var) and isinstance(known := self.measured.get(dim.name), f.Const):
-            dim = known
         if dim is None:
             self.found.pop((name, k), None)
-        else:
-            self.found[(name, k)] = dim
-            if isinstance(dim, f.Const):
-                self.numbered.add(root(name))
+            return
+        if type(dim) is f.Var and type(known := self.measured.get(dim.name)) is f.Const:
+            dim = known
+        self.found[(name, k)] = dim
+        if type(dim) is f.Const:
+            self.numbered.add(root(name))
 
-    def branches(self, bind: f.Bind) -> None:
+    def branch(self, results: tuple[f.Var, ...], branch: f.If | f.Switch) -> None:
         """Reads the arms of a branch, then what their results have in common."""
-        rhs = bind.rhs
-        if self.fields and isinstance(rhs, f.Switch):
-            for case in rhs.cases:
-                self.held(case.payload, rhs.scrutinee.ty, case.tag)
-        for inner in blocks(rhs):
+        if self.fields and isinstance(branch, f.Switch):
+            for case in branch.cases:
+                self.held(case.payload, branch.scrutinee.ty, case.tag)
+        for inner in blocks(branch):
             self.block(inner)
-        self.joined(bind)
+        self.met(results, branch)
 
     def held(self, var: f.Var | None, owner: f.Type, i: int) -> None:
         """What a tuple or a constructor holds has the shape that is assumed of it."""
@@ -208,33 +206,40 @@ class Dims:
                 known = self.found.get((old, k))
                 self.set(new, k, known if isinstance(known, f.Const) else None)
 
-    def joined(self, bind: f.Bind) -> None:
-        """The dimensions of the results of branches, where these agree, and of comprehensions."""
-        if isinstance(bind.rhs, f.If | f.Switch):
-            self.met(bind.vars, bind.rhs)
-            return
-        for i, var in enumerate(bind.vars):
+    def par(self, vars_: tuple[f.Var, ...], par: f.Par) -> None:
+        self.block(par.body)
+        counts = [count for _, count in par.space]
+        for var, out, result in zip(vars_, par.outs, par.body.results, strict=True):
             for k in range(rank_of(var.ty)):
-                match bind.rhs:
-                    case f.Build(_, count, _) if k == 0:
-                        self.set(var.name, k, count)
-                    case f.Par(space, _, outs) if outs[i].order:
-                        self.set(var.name, k, outs[i].ordered([*[n for _, n in space], *outs[i].inner])[k])
-                    case f.Par(space, _, outs) if outs[i].kind == "keep" and k < len(space):
-                        self.set(var.name, k, space[k][1])
-                    case f.Par(space, _, outs) if outs[i].kind == "fold" and rank_of(var.ty) == outs[i].rank:
-                        self.set(var.name, k, space[k - outs[i].rank][1])
-                    case f.Par(_, _, outs) if isinstance(target := outs[i].target, f.Var):
-                        self.set(var.name, k, self.of(target, k))
-                    case f.Par(space, body, outs) if outs[i].kind in ("keep", "add"):
-                        counts, own = [count for _, count in space], len(space) if outs[i].kind == "keep" else 0
-                        self.set(var.name, k, self.inner(body.results[i], counts, outs[i].inner, k - own))
-                    case f.Build(_, count, body, _, inner):
-                        self.set(var.name, k, self.inner(body.results[i], [count], inner[i] if inner else (), k - 1))
-                    case f.Map(_, inputs):
-                        self.set(var.name, k, self.lifted(inputs, rank_of(var.ty) - k))
-                    case _:
-                        self.set(var.name, k, None)
+                self.set(var.name, k, self.collected(out, counts, result, rank_of(var.ty), k))
+
+    def collected(self, out: f.Out, counts: list[f.Atom], result: f.Atom, rank: int, k: int) -> Dim | None:
+        """Dimension k of the array that a Par makes of one result."""
+        if out.order:
+            return out.ordered([*counts, *out.inner])[k]
+        if out.kind == "keep" and k < len(counts):
+            return counts[k]
+        if out.kind == "fold" and rank == out.rank:
+            return counts[k - rank]
+        if isinstance(out.target, f.Var):
+            return self.of(out.target, k)
+        if out.kind in ("keep", "add"):
+            return self.inner(result, counts, out.inner, k - (len(counts) if out.kind == "keep" else 0))
+        return None
+
+    def build(self, vars_: tuple[f.Var, ...], build: f.Build) -> None:
+        self.block(build.body)
+        for i, var in enumerate(vars_):
+            told = build.inner[i] if build.inner else ()
+            for k in range(rank_of(var.ty)):
+                dim = self.inner(build.body.results[i], [build.count], told, k - 1) if k else build.count
+                self.set(var.name, k, dim)
+
+    def map(self, vars_: tuple[f.Var, ...], mapped: f.Map) -> None:
+        self.block(mapped.body)
+        for var in vars_:
+            for k in range(rank_of(var.ty)):
+                self.set(var.name, k, self.lifted(mapped.inputs, rank_of(var.ty) - k))
 
     def lifted(self, inputs: Sequence[f.Atom], last: int) -> Dim | None:
         """The dimension that is number `last` from the end, of what elementwise operations make of these inputs."""
@@ -279,7 +284,7 @@ class Dims:
             return without
         return known if some and isinstance(known, f.Const) else None
 
-    def loop(self, bind: f.Bind, loop: f.For | f.While) -> None:
+    def loop(self, vars_: tuple[f.Var, ...], loop: f.For | f.While) -> None:
         """Reads a loop: a state keeps the dimensions that each step leaves as they are.  This is an optimistic
         fixpoint.
         """
@@ -299,11 +304,27 @@ class Dims:
                 self.set(loop.state[i].name, k, None)
             self.varying |= {(loop.state[i].name, k) for i, k in keys if (i, k) not in kept}
             keys = kept
-        for i, var in enumerate(bind.vars[: len(loop.state)]):
+        for i, var in enumerate(vars_[: len(loop.state)]):
             for k in range(rank_of(var.ty)):
                 self.set(var.name, k, self.of(loop.inits[i], k) if (i, k) in keys else None)
-        if len(bind.vars) > len(loop.state):
-            self.steps[bind.vars[-1].name] = loop.body.results[len(loop.state) :]
+        if len(vars_) > len(loop.state):
+            self.steps[vars_[-1].name] = loop.body.results[len(loop.state) :]
+
+
+READERS: dict[type, Callable[[Dims, tuple[f.Var, ...], Any], None]] = {
+    f.Op: Dims.ops,
+    f.TupGet: Dims.tuple_got,
+    f.TupMake: Dims.tuple_made,
+    f.For: Dims.loop,
+    f.While: Dims.loop,
+    f.Call: Dims.call,
+    f.Ad: Dims.derivative,
+    f.If: Dims.branch,
+    f.Switch: Dims.branch,
+    f.Par: Dims.par,
+    f.Build: Dims.build,
+    f.Map: Dims.map,
+}
 
 
 @remembered
@@ -380,7 +401,7 @@ def path(name: str, i: int) -> str:
 
 def root(path: str) -> str:
     """The value that has the part with this path."""
-    return path.partition("#")[0]
+    return path.partition("#")[0] if "#" in path else path
 
 
 def parts(name: str, ty: f.Type) -> list[tuple[str, int]]:

@@ -7,6 +7,7 @@ from dpl.node import node
 
 from dplc.flat import term as f
 from dplc.flat.build import Builder, block_of, integer
+from dplc.flat.remembered import remembered
 from dplc.flat.walk import blocks as blocks_of
 from dplc.flat.walk import every, names, rhs_mentions, with_branches
 
@@ -55,6 +56,7 @@ class Through:
     result: int
 
 
+@remembered
 def columns_of(block: f.Block) -> dict[str, f.Op]:
     """The vectors that a block has as matrices; none if it has no outer product."""
     binds = every(block)
