@@ -31,7 +31,10 @@ def following(program: f.Program) -> dict[str, set[str]]:
 
 def is_any(atoms: Iterable[f.Atom], names: set[str]) -> bool:
     """True if one of these atoms is a variable with one of these names."""
-    return any(isinstance(atom, f.Var) and atom.name in names for atom in atoms)
+    for atom in atoms:  # noqa: SIM110 -- called for each operation
+        if isinstance(atom, f.Var) and atom.name in names:
+            return True
+    return False
 
 
 def elements(body: f.Block) -> set[str]:
