@@ -190,6 +190,17 @@ def _several_types(place: Place) -> Diagnostic | None:
     return None
 
 
+def _type_parameters(place: Place) -> Diagnostic | None:
+    """`type 'a 'b t =`, `type t n m =`, `type t(n) =`, `type t[n] =`, `type t<a> =`."""
+    in_head = place.inside("type", "=", "of", ":") == "type" and not place.inside("(", "[", "{")
+    if not in_head or not any(t.value == "=" for t in _line(place)):
+        return None
+    if place.token.kind in ("TYVAR", "LOWER") or place.token.value in ("(", "[", "<"):
+        ways = ("a type or a size:  type 'a t = ...  type n t = ...", "several:  type ('a, n, m) t = ...")
+        return place.error("E0106", "the parameters of a type stand before its name", *ways)
+    return None
+
+
 def _import(place: Place) -> Diagnostic | None:
     """`import math`, `import model.dp`, `import Nn.relu`."""
     if place.before.kind != "IMPORT" or place.token.kind not in ("LOWER", "QLOWER"):
@@ -233,5 +244,6 @@ HEADINGS: tuple[Callable[[Place], Diagnostic | None], ...] = (
     _pattern,
     _field,
     _several_types,
+    _type_parameters,
     _import,
 )
