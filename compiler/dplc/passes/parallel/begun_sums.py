@@ -64,9 +64,9 @@ def _is_short(loop: f.For) -> bool:
 
 
 def _added(loop: f.For, state: f.Var, trail: Trail | None) -> f.Var | None:
-    """The array that each step adds to a state, and does nothing else with it."""
+    """The array that each step adds to a state first."""
     match trail:
-        case [f.Bind(_, f.Op("acc_add", args)) as bind] if bind in loop.body.binds:
+        case [f.Bind(_, f.Op("acc_add", args)) as bind, *_] if state in args and bind in loop.body.binds:
             others = [a for a in args if isinstance(a, f.Var) and a.ty == state.ty and a != state]
             return others[0] if len(others) == 1 else None
         case _:

@@ -139,11 +139,11 @@ class _Fn:
         match bind.rhs:
             case f.Map() as fused:
                 return self.elementwise(fused, bind.vars, free)
-            case f.Op("acc_add", args, _, span) if rank_of(args[0].ty) and all(a in self.solid for a in args):
-                return self.elementwise(self.sum(args, span), bind.vars, free)
+            case f.Op("acc_add", args) if all(a in self.solid for a in args):
+                return self.sum(bind, free)
             case f.Build() as build:
                 return (f.Bind(bind.vars, self.build(build)),)
-            case f.For() as loop if (made := self.loop(bind, loop)) is not None:
+            case f.For() as loop if (made := self.loop(bind, loop, free)) is not None:
                 return made
             case f.For() | f.While() as loop:
                 return (with_rhs(bind, with_blocks(loop, lambda inner: self.inside(loop, inner))),)
@@ -156,12 +156,16 @@ class _Fn:
     def elementwise(self, fused: f.Map, variables: tuple[f.Var, ...], free: set[str]) -> tuple[f.Bind, ...]:
         return Elementwise(self.program.supply, fused, variables, free, self.fills, self.parts, self.dims).binds()
 
-    def sum(self, args: tuple[f.Atom, ...], span: f.Span) -> f.Map:
-        """The elementwise sum of two arrays that are there, as a Map."""
-        params = tuple([f.Var(self.program.supply.fresh("element"), elem_of(a.ty)) for a in args])
+    def sum(self, bind: f.Bind, free: set[str]) -> tuple[f.Bind, ...]:
+        """The sum of two arrays that are there is elementwise."""
+        op = bind.rhs
+        assert isinstance(op, f.Op)
+        if not (rank := rank_of(op.args[0].ty)):
+            return (bind,)
+        params = tuple([f.Var(self.program.supply.fresh("element"), elem_of(a.ty)) for a in op.args])
         total = f.Var(self.program.supply.fresh("sum"), params[0].ty)
-        body = f.Block((f.Bind((total,), f.Op("acc_add", params, (), span)),), (total,))
-        return f.Map(params, args, body, (rank_of(args[0].ty),), span)
+        body = f.Block((f.Bind((total,), f.Op("acc_add", params, (), op.span)),), (total,))
+        return self.elementwise(f.Map(params, op.args, body, (rank,), op.span), bind.vars, free)
 
     # ---- comprehensions
 
@@ -187,12 +191,17 @@ class _Fn:
         trails = tuple([trail for trail in found if trail is not None])
         return trails if len(trails) == len(found) else None
 
-    def loop(self, bind: f.Bind, loop: f.For) -> tuple[f.Bind, ...] | None:
+    def loop(self, bind: f.Bind, loop: f.For, free: set[str]) -> tuple[f.Bind, ...] | None:
         trails = self.known[loop.index.name]
         if trails is None:
             return None
         short = isinstance(loop.count, f.Var) and loop.count.name in self.varying
-        return _Loop(self.program.supply, loop, bind.vars, trails, self.solid, short).binds(self.block)
+        made = _Loop(self.program.supply, loop, bind.vars, trails, self.solid, short).binds(self.block)
+        return tuple([part for one in made for part in (self.sum(one, free) if self.adds(one) else (one,))])
+
+    def adds(self, bind: f.Bind) -> bool:
+        """True for a sum of an array that is there and of what a loop has added."""
+        return isinstance(bind.rhs, f.Op) and bind.rhs.op == "acc_add" and bind.rhs.args[0] in self.solid
 
 
 class _Loop:

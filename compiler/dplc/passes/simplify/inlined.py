@@ -103,6 +103,21 @@ def choice(rhs: f.Rhs, params: tuple[f.Var, ...]) -> int | None:
     return None
 
 
+def decided(callee: f.Fn, args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...] | None:
+    """The results of a call, if the callee first tests an argument for null, this argument is null, and it then
+    only returns."""
+    match callee.body:
+        case f.Block((f.Bind((q,), f.Op("is_null", (asked,))), f.Bind(vars_, f.If(cond, then))), results):
+            given = {p.name: a for p, a in zip(callee.params, args, strict=True)}
+            if cond == q and results == vars_ and not then.binds and isinstance(asked, f.Var):
+                argument = given.get(asked.name)
+                if isinstance(argument, f.Const) and argument.value is None:
+                    return tuple([given[r.name] if isinstance(r, f.Var) else r for r in then.results])
+        case _:
+            pass
+    return None
+
+
 def is_straight(fn: f.Fn, others: Mapping[str, f.Fn]) -> bool:
     """True for a function that only computes numbers from numbers and chooses among them, and calls others that do.
     Those that compute whole numbers alone, as random generators do, stay calls."""

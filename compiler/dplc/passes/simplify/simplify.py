@@ -27,6 +27,7 @@ from dpl.node import replace
 
 from dplc.flat import term as f
 from dplc.flat.call_graph import callees, groups
+from dplc.flat.copy import Copier
 from dplc.flat.dims import is_outside
 from dplc.flat.inline import Inliner
 from dplc.flat.local_names import replaced, with_bases
@@ -37,6 +38,7 @@ from dplc.flat.walk import (
     binders,
     blocks,
     changed,
+    names,
     rebuild,
     remade,
     supply_for,
@@ -51,7 +53,8 @@ from dplc.passes.simplify.callers import called_once, calls, reachable
 from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import POWERS, fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
-from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, has_at_most, is_number, pays_in_loops
+from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, decided, has_at_most, is_number, pays_in_loops
+from dplc.passes.simplify.known_steps import known_steps, next_step, steps_given, walks
 from dplc.passes.simplify.literals import alike
 from dplc.passes.simplify.purity import droppable, movable
 from dplc.passes.simplify.unmade import without_unmade
@@ -83,11 +86,12 @@ def simplify(program: f.Program) -> f.Program:
         if not calls_itself and all(droppable(bind.rhs, total) for bind in fn.body.binds):
             total.add(name)
         if name not in fixed and not calls_itself:
+            params = set(names(fn.params))
             if has_at_most(SMALL, fn.body):
                 inline[name] = fn
             elif pays_in_loops(fn, inner, uses[name]):
                 inner[name] = fn
-            elif any(choice(bind.rhs, fn.params) is not None for bind in fn.body.binds):
+            elif any(choice(bind.rhs, fn.params) is not None or walks(bind.rhs, params) for bind in fn.body.binds):
                 choosing[name] = fn
     reached = reachable(program, done)
     fns = {name: fn for name, fn in done.items() if name in reached}
@@ -169,7 +173,7 @@ class _Simplifier:
         if isinstance(bind.rhs, SIMPLE):
             return self.simple(bind, out)
         match bind.rhs:
-            case f.Call(fn, args) if (given := self.decided(self.program.fns[fn], self.atoms(args))) is not None:
+            case f.Call(fn, args) if (given := decided(self.program.fns[fn], self.atoms(args))) is not None:
                 self.same(bind.vars, given)
             case f.Call(fn, args) if (callee := self.inlined(fn) or self.chosen(fn, args)) is not None:
                 copied = Inliner(self.supply, callee, self.atoms(args), bind.rhs.span).block(callee.body)
@@ -205,6 +209,9 @@ class _Simplifier:
         """The function with only the arms for the constructors that it is given here, if it is small then."""
         if (callee := self.choosing.get(name)) is None:
             return None
+        given = dict(zip(names(callee.params), self.atoms(args), strict=True))
+        if any(steps_given(bind.rhs, given, self.defs) for bind in callee.body.binds):
+            return callee
         binds = [with_rhs(bind, self.narrowed(bind.rhs, callee.params, args)) for bind in callee.body.binds]
         body = with_binds(callee.body, binds)
         return with_body(callee, body) if body is not callee.body and has_at_most(CHOSEN, body) else None
@@ -221,20 +228,6 @@ class _Simplifier:
         """The construction of a value, if it is known."""
         made = self.defs.get(atom.name) if isinstance(atom, f.Var) else None
         return made if isinstance(made, f.ConMake) else None
-
-    def decided(self, callee: f.Fn, args: tuple[f.Atom, ...]) -> tuple[f.Atom, ...] | None:
-        """The results of a call, if the callee first tests an argument for null, this argument is null, and it then
-        only returns."""
-        match callee.body:
-            case f.Block((f.Bind((q,), f.Op("is_null", (asked,))), f.Bind(vars_, f.If(cond, then))), results):
-                given = {p.name: a for p, a in zip(callee.params, args, strict=True)}
-                if cond == q and results == vars_ and not then.binds and isinstance(asked, f.Var):
-                    argument = given.get(asked.name)
-                    if isinstance(argument, f.Const) and argument.value is None:
-                        return tuple([given[r.name] if isinstance(r, f.Var) else r for r in then.results])
-            case _:
-                pass
-        return None
 
     def put(self, bind: f.Bind, out: list[f.Bind]) -> None:
         out.append(bind)
@@ -444,6 +437,10 @@ class _Simplifier:
             self.binds(loop_by_scalars(bind, self.supply), out)
             return
         vars_, loop = self.fixed_state(bind.vars, loop)
+        if isinstance(loop, f.While) and (steps := known_steps(loop, self.atoms(loop.inits), self.defs)):
+            loop = self.peeled(loop, steps, out)
+            if next_step(loop, loop.inits, self.defs) is False:
+                return self.same(vars_, loop.inits)
         rhs = self.repeated(loop)
         if any(result == s for s, result in zip(rhs.state, rhs.body.results)):
             self.loop(f.Bind(vars_, rhs), rhs, out)  # again: invariant state shows only after the first pass
@@ -455,6 +452,15 @@ class _Simplifier:
         else:
             rhs = remade(rhs, rhs.state, rhs.inits, self.lifted(rhs.cond, inner, out), body, rhs.collect)
         self.put(with_rhs(bind, rhs, vars_), out)
+
+    def peeled(self, loop: f.While, steps: int, out: list[f.Bind]) -> f.While:
+        """What is left of a loop when some steps are written before it."""
+        inits = self.atoms(loop.inits)
+        while steps and next_step(loop, inits, self.defs):
+            step = Copier(self.supply, dict(zip(names(loop.state), inits, strict=True))).block(loop.body)
+            self.binds(step.binds, out)
+            inits, steps = self.atoms(step.results), steps - 1
+        return f.While(loop.state, inits, loop.cond, loop.body, loop.collect)
 
     def fixed_state(self, vars_: tuple[f.Var, ...], loop: f.For | f.While) -> tuple[tuple[f.Var, ...], f.For | f.While]:
         """A loop without its invariant state."""
