@@ -26,9 +26,9 @@ from dplc.flat.copy import Copier
 from dplc.flat.kinds import any_of, kinds
 from dplc.flat.known_sizes import known_sizes
 from dplc.flat.types import elem_of
-from dplc.flat.walk import every, is_in, names, needed, supply_for, with_binds, with_body, with_inner
+from dplc.flat.walk import is_in, names, needed, supply_for, with_binds, with_body, with_inner
 from dplc.narrow import expect_type
-from dplc.passes.parallel.row_sweeps import Sweep, Sweeps, is_product
+from dplc.passes.parallel.row_sweeps import Sweep, Sweeps, may_sweep
 
 SOME = 1 << 14  # elements of a block, which stays in the second-level cache
 TALL = 8  # rows of a tile
@@ -36,7 +36,7 @@ PRODUCTS = any_of("matmul", "matmul_acc")
 
 
 def row_blocks(program: f.Program) -> f.Program:
-    found = [fn for fn in program.fns.values() if sum(map(is_product, every(fn.body))) > 1]
+    found = [fn for fn in program.fns.values() if kinds(fn.body) & PRODUCTS and may_sweep(fn.body)]
     if not found:
         return program
     sizes, supply = known_sizes(program), supply_for(program)

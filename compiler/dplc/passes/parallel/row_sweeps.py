@@ -18,7 +18,7 @@ from dplc.flat.build import integer
 from dplc.flat.dims import Dims
 from dplc.flat.ops.row import Dim
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import blocks, every, mentions, names, needed, own_reads, rhs_mentions
+from dplc.flat.walk import blocks, every, is_in, mentions, names, needed, own_reads, rhs_mentions
 from dplc.narrow import expect_type
 from dplc.passes.parallel.checked_places import CheckedPlaces
 
@@ -54,6 +54,26 @@ def factors(op: f.Op) -> Iterator[tuple[f.Var, f.Atom, bool]]:
         yield a, b, bool(op.attr("ta"))
     if isinstance(b, f.Var):
         yield b, a, not op.attr("tb")
+
+
+def may_sweep(body: f.Block) -> bool:
+    """False for code without products of the rows of a matrix and a vector that come before a sum of these rows."""
+    vectors, matrices = set[str](), set[str]()
+    for bind in every(body):
+        match bind.rhs:
+            case f.Op("reshape", (_, *shape)) if integer(1) in shape:
+                vectors.update(names(bind.vars))
+            case f.Op("matmul") as op:
+                for matrix, other, sums_rows in factors(op):
+                    if not is_in(other, vectors):
+                        continue
+                    if sums_rows and matrix.name in matrices:
+                        return True
+                    vectors.update(names(bind.vars))
+                    matrices.update(() if sums_rows else (matrix.name,))
+            case _:
+                pass
+    return False
 
 
 def is_array(var: f.Var) -> bool:
