@@ -184,6 +184,8 @@ STAGES = (
           "dplc.passes.parallel.parallel:parallel", changes=("Map", "Build", "For", "acc_add")),
     Stage("join", FLAT, "a Par that keeps what another one reads at the same points becomes part of it",
           "dplc.pipeline:run_join", True, changes=("Par",)),
+    Stage("row_blocks", FLAT, "a matrix times a vector, and its transpose times what follows, go by blocks of rows",
+          "dplc.pipeline:run_row_blocks", True, changes=("matmul",)),
     Stage("distribution", FLAT, "elementary functions in the steps of a loop in order are computed before them",
           "dplc.pipeline:run_distribution", True, changes=("For",)),
     Stage("brief_sums", FLAT, "sums that grow with a loop around them are added in order while they are short",
@@ -310,6 +312,14 @@ def run_join(program: Any, context: Context) -> Any:
     from dplc.passes.parallel.join import join
 
     return join(program, context.device)
+
+
+def run_row_blocks(program: Any, context: Context) -> Any:
+    if context.device:
+        return program  # a device does all of a product at once
+    from dplc.passes.parallel.row_blocks import row_blocks
+
+    return row_blocks(program)
 
 
 def run_distribution(program: Any, context: Context) -> Any:

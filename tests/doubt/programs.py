@@ -21,6 +21,7 @@ from doubt import (  # noqa: F401  (their rules)
     loops,
     mixtures,
     pairs,
+    products,
     rowless,
     scalars,
     stencils,

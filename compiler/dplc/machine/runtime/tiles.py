@@ -3,6 +3,7 @@
     @rt.tile.f64        a tile of a product, kept in registers: up to eight rows of three vectors, or one of up to eight
     @rt.window.f64      the same, where the elements of the left factor are found by tables: windows of an image
     @rt.outer.f64       the product of a column and a row
+    @rt.add_rows8.f64   rows of a matrix, each times a number, added to sums in memory
     @rt.matmul.i32      the whole product, for element types without tiles
     @rt.block.64        eight rows and columns of a matrix, transposed
     @rt.add.f64         up to a vector, added to what is there
@@ -340,6 +341,34 @@ def pack(machine: Vectors, ty: str) -> str:
     return function(f"void @rt.pack.{ty}(ptr %to, ptr %b, i64 %stride, i64 %depth, i64 %columns, i64 %vectors)", out)
 
 
+def add_rows(machine: Vectors, rows: str, ty: str) -> str:
+    """Adds so many rows of b, of `n` columns, to `sums`: each times an element of `a`, whose stride is `ac`.  The sums
+    are whole vectors."""
+    shape, each = Shape(ty, machine.bytes // SIZES[SCALARS[ty]], machine), range(int(rows))
+    out = ["entry:", f"%whole = and i64 %n, {-shape.lanes}", "%left = sub i64 %n, %whole"]
+    shape.tail_mask(out, "%mask", "%left")
+    for r in each:
+        out += [f"%ra{r} = mul i64 %ac, {r}", f"%pa{r} = {shape.at('%a', f'%ra{r}')}"]
+        out += [f"%x{r} = load {shape.elem}, ptr %pa{r}", f"%rb{r} = mul i64 %br, {r}"]
+        out.append(f"%b{r} = {shape.at('%b', f'%rb{r}')}")
+        shape.splat(out, f"%v{r}", f"%x{r}")
+    out += ["br label %head", "head:", "%j = phi i64 [ 0, %entry ], [ %j.next, %body ]"]
+    out += ["%more = icmp slt i64 %j, %whole", "br i1 %more, label %body, label %tail"]
+    for label, after in ("body", "br label %head"), ("some", "ret void"):
+        out += [f"{label}:", f"%{label}.ps = {shape.at('%sums', '%j')}", f"%{label}.s0 = {shape.load(f'%{label}.ps')}"]
+        for r in each:
+            place, row = f"%{label}.p{r}", f"%{label}.b{r}"
+            out.append(f"{place} = {shape.at(f'%b{r}', '%j')}")
+            out.append(f"{row} = {shape.load(place) if label == 'body' else shape.masked_load(place, '%mask')}")
+            shape.add_product(out, f"%{label}.s{r + 1}", f"%v{r}", row, f"%{label}.s{r}")
+        out.append(shape.store(f"%{label}.s{len(each)}", f"%{label}.ps"))
+        out += [f"%j.next = add i64 %j, {shape.lanes}"] if label == "body" else []
+        out.append(after)
+    out += ["tail:", "%any = icmp ne i64 %left, 0", "br i1 %any, label %some, label %done", "done:", "ret void"]
+    head = f"void @rt.add_rows{rows}.{ty}(ptr %sums, ptr %a, i64 %ac, ptr %b, i64 %br, i64 %n)"
+    return function(head, out)
+
+
 def lanes(machine: Vectors, ty: str) -> str:
     """The number of elements of a vector."""
     return _fact(f"i64 @rt.lanes.{ty}()", machine.bytes // SIZES[SCALARS[ty]])
@@ -365,6 +394,7 @@ KERNELS: tuple[tuple[str, Callable[..., str]], ...] = (
     (r"rt\.outer\.(f32|f64)", outer),
     (r"rt\.(tile|window)\.(f32|f64)", any_tile),
     (r"rt\.(tile|window)(\d)x(\d)\.(f32|f64)", tile),
+    (r"rt\.add_rows(\d)\.(f32|f64)", add_rows),
     (r"rt\.block\.(8|16|32|64)", block),
     (r"rt\.add\.(f32|f64)", add),
     (r"rt\.pack\.(f32|f64)", pack),
