@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any
 
 from dpl.node import replace
-from dpl.prims.sums import BLOCK
+from dpl.prims.sums import BLOCK, FEW
 
 from dplc.flat import term as f
 from dplc.machine.emit import threads
@@ -112,10 +112,11 @@ class _Nest:
         self.straight = straight(e, self.leaf, self.counts[-1]) if plain else None
         self.sums = {0: self.sums_at(0)} if self.floats else {}
         self.lanes = lanes_of(e, self.leaf, self.counts[-len(self.leaf.space) :]) if alone and not self.sums else None
-        apart = alone and not self.lanes and not self.straight
+        self.brief = not alone and few(total) and self.may_be_in_lanes(sums=True)
+        apart = (alone or self.brief) and not self.lanes and not self.straight
         parts = in_parts(self.leaf, self.binds, e.unit.has_masks) if apart else None
-        self.strips = Strips(e, parts) if parts else None
-        self.binds = parts.second if parts else self.binds
+        self.strips = Strips(e, parts, FEW if self.brief else BLOCK) if parts and (alone or parts.adds) else None
+        self.binds = self.strips.parts.second if self.strips else self.binds
         in_order = any(out.kind == "fold" and k in self.state for k, (out, _) in enumerate(self.values))
         self.wide = not in_order and interrupts.is_short(f.Block(tuple(self.binds), ()))  # for LLVM's vectors
         self.middle = self.between_borders()
@@ -176,11 +177,12 @@ class _Nest:
         target = self.values[k][0].target
         return target is not None and self.e.is_ready(target)
 
-    def may_be_in_lanes(self) -> bool:
-        """True if points only keep numbers, add them up, and add to arrays that are ready."""
+    def may_be_in_lanes(self, sums: bool = False) -> bool:
+        """True if points only keep numbers, add them up, and add to arrays that are ready; `sums`: perhaps in order."""
         adds = {k for k, (out, _) in enumerate(self.values) if out.acc}
+        others = {k for k in self.state if not (sums and self.values[k][0].kind == "fold")}
         plain = not (self.has_rows or self.leaf.ordered or self.row_sums or self.e.unit.apart)
-        return plain and self.chains.keys() >= adds >= self.state.keys()
+        return plain and self.chains.keys() >= adds >= others
 
     def adds_apart(self) -> bool:
         """True if no two points add to one place."""
@@ -225,8 +227,8 @@ class _Nest:
         return self.e.block_sums(types, self.e.w.product(counts))
 
     def loops(self, inits: Values) -> Values:
-        e, own = self.e, [leaf for types in self.state.values() for leaf in types]
-        self.whole = [*(self.sums[0].TYPES if self.sums else ()), *own]
+        e, self.own = self.e, [leaf for types in self.state.values() for leaf in types]
+        self.whole = [*(self.sums[0].TYPES if self.sums else ()), *self.own]
         if self.independent:
             e.groups.append(e.unit.metadata("distinct !{}"))
         last = self.run(0, 0, "0", inits)
@@ -271,12 +273,9 @@ class _Nest:
             steps = Steps(step, begin, mark, self.own_access() if last else "")
             if depth == 0 and (work := self.work_of_threads(count)) is not None:
                 return self.blocks(self.sums[level], count, steps, work)
-            own = [leaf for types in self.state.values() for leaf in types]
-            return self.sums[level].run(count, steps, own, state)
+            return self.sums[level].run(count, steps, self.own, state)
         if last and self.strips:
-            self.define_accs(state)
-            self.in_strips(self.strips, count, depth, lambda i: step(i, state), mark)
-            return state
+            return self.in_strips(Steps(step, self.strips.begin, mark, ""), count, depth, state)
         short = not last or (interrupts.is_short(self.leaf.body) and not self.has_rows)
         if depth == 0 and not self.sums and (work := self.work_of_threads(count)) is not None:
             points = threads.Points(count, work, lambda i: step(i, []), short, self.fresh(), mark)
@@ -338,23 +337,28 @@ class _Nest:
             interrupts.count_to(self.e, count, step, short=False)
         return state
 
-    def in_strips(self, strips: Strips, count: str, depth: int, step: Callable[[str], object], mark: Mark) -> Values:
-        """The innermost loop, in strips whose points have two parts."""
+    def in_strips(self, steps: Steps, count: str, depth: int, state: Values) -> Values:
+        """The innermost loop, in strips whose points have two parts.  The state stays what it is, but sums in order."""
+        if self.brief:
+            steps.begin("0", count)
+            return interrupts.count_to(self.e, count, steps.at, self.whole, state, steps.mark)
+        self.define_accs(state)
         w = self.e.w
         pieces = w.let(f"udiv i64 {w.add(count, str(BLOCK - 1))}, {BLOCK}")
 
         def strip(at: str, _: Values | None = None) -> Values:
             first = w.let(f"mul nuw nsw i64 {at}, {BLOCK}")
             few = w.let(f"call i64 @llvm.umin.i64(i64 {w.let(f'sub i64 {count}, {first}')}, i64 {BLOCK})")
-            strips.begin(first, few)
-            w.repeat(few, lambda i: step(w.let(f"add nuw nsw i64 {first}, {i}")), mark)
+            steps.begin(first, few)
+            w.repeat(few, lambda i: steps.at(w.let(f"add nuw nsw i64 {first}, {i}"), state), steps.mark)
             return []
 
         if depth == 0 and (work := self.work_of_threads(count)) is not None:
             points = threads.Points(pieces, times(work, {(): float(BLOCK)}), strip, False, self.fresh())
             threads.spread(self.e, self.levels[0].par.body, points)
-            return []
-        return interrupts.count_to(self.e, pieces, strip, short=False)
+        else:
+            interrupts.count_to(self.e, pieces, strip, short=False)
+        return state
 
     def work_of_threads(self, count: str) -> Work | None:
         """The work of a step of the outermost loop, if threads may share them.  What a point overwrites could not be
@@ -375,11 +379,8 @@ class _Nest:
 
     def blocks(self, sums: BlockSums, count: str, steps: Steps, work: Work) -> Values:
         """The loop of a sum whose blocks threads share; the state of the sums."""
-
-        def block(number: str) -> None:
-            sums.block(number, count, steps)
-
-        points = threads.Points(sums.blocks, times(work, {(): float(BLOCK)}), block, False, self.fresh())
+        work, block = times(work, {(): float(BLOCK)}), partial(sums.block, length=count, steps=steps)
+        points = threads.Points(sums.blocks, work, block, False, self.fresh())
         threads.spread(self.e, self.levels[0].par.body, points)
         return ["0", sums.blocks]
 

@@ -29,7 +29,7 @@ from dplc.flat.walk import every, names, needed, rhs_mentions
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
 from dplc.machine.emit.bodies.interrupts import is_short
-from dplc.machine.emit.points.lane_operations import FLOATS, has_functions
+from dplc.machine.emit.points.lane_operations import FLOATS, has_functions, reads
 from dplc.machine.emit.points.lanes import Lanes, lanes_of
 from dplc.machine.emit.points.least_values import with_least_values
 from dplc.machine.emit.points.marks import marked
@@ -42,6 +42,7 @@ from dplc.passes.inversion.nests import Unfit
 from dplc.passes.simplify.purity import droppable
 
 FEWEST = 4  # points that are a vector
+MOST = 16  # numbers of a point that are kept
 
 
 @node
@@ -54,9 +55,9 @@ class Parts:
     adds: bool = False  # in the second part
 
 
-def in_parts(par: f.Par, binds: tuple[f.Bind, ...], masks: bool) -> Parts | None:
-    """The two parts of a Par's points, whose bindings are these; None if that is not worth it.  `masks`: see
-    `varying`."""
+def in_parts(par: f.Par, binds: tuple[f.Bind, ...], masks: bool, branches: bool = True) -> Parts | None:
+    """The two parts of a Par's points, whose bindings are these; None if that is not worth it.  `masks`: see `varying`;
+    `branches`: see `_split`."""
     if par.ordered or any(out.kind != "add" and (out.target or not is_numbers(x.ty))
                           for out, x in zip(par.outs, par.body.results, strict=True)):  # fmt: skip
         return None
@@ -67,7 +68,7 @@ def in_parts(par: f.Par, binds: tuple[f.Bind, ...], masks: bool) -> Parts | None
     if (parts := _additions_last(par, binds)) is not None:
         return parts
     if steps < FEW:  # vectors of functions, of which a row is one or a few
-        parts = _split(par, binds)
+        parts = _split(par, binds, branches)
         return parts if parts and has_functions(parts.second) else None
     sought = with_least_values(par, binds)
     if sought is not binds and (parts := _split(par, sought)) and varying(parts.first, masks):
@@ -84,7 +85,8 @@ def _additions_last(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
     level = _level(whole) or _level(whole, again=True)
     if level is None:
         return None
-    numbers = [x for x, out in zip(par.body.results, par.outs, strict=True) if not out.acc and isinstance(x, f.Var)]
+    numbers = [x for x, out in zip(par.body.results, par.outs, strict=True)
+               if not out.acc and isinstance(x, f.Var) and x.name not in level.beside]  # fmt: skip
     kept = tuple(dict.fromkeys([*level.kept, *numbers]))
     first = tuple(level.first(kept))
     made = {var.name for bind in first for var in bind.vars}
@@ -97,7 +99,7 @@ def _additions_last(par: f.Par, binds: tuple[f.Bind, ...]) -> Parts | None:
 
 def _level(par: f.Par, again: bool = False) -> Level | None:
     try:
-        return Level(par, (), again)
+        return Level(par, (), again, MOST, follow=True)
     except Unfit:
         return None
 
@@ -109,16 +111,21 @@ def calls_functions(rhs: f.Rhs) -> bool:
     return is_function(rhs)
 
 
-def _split(par: f.Par, binds: Sequence[f.Bind]) -> Parts | None:
+def _split(par: f.Par, binds: Sequence[f.Bind], branches: bool = True) -> Parts | None:
+    """The first part is what is no arithmetic; with `branches`, those that read are arithmetic."""
+
+    def is_first(bind: f.Bind) -> bool:
+        return not is_arithmetic(bind) or (not branches and isinstance(bind.rhs, f.If) and reads(bind.rhs))
+
     adds = {out.acc: x for out, x in zip(par.outs, par.body.results, strict=True) if out.acc}
     slow = {acc.name for acc in adds}  # what is not arithmetic, or needs what is not
     for bind in binds:
-        if not is_arithmetic(bind) or any(name in slow for name in rhs_mentions(bind.rhs)):
+        if is_first(bind) or any(name in slow for name in rhs_mentions(bind.rhs)):
             slow.update(var.name for var in bind.vars)
     wanted = set(names(tuple(adds.values())))  # by the first part
     first: list[f.Bind] = []
     for bind in reversed(binds):
-        if not is_arithmetic(bind) or any(var.name in wanted for var in bind.vars):
+        if is_first(bind) or any(var.name in wanted for var in bind.vars):
             first.append(bind)
             wanted.update(rhs_mentions(bind.rhs))
     if len(slow) == len(adds):
@@ -157,20 +164,21 @@ class Strips:
     """The first part of the points, in buffers.  If it adds nothing, it may have two parts itself: `inner` is the first
     one."""
 
-    def __init__(self, e: BodyEmitter, parts: Parts) -> None:
-        self.e, self.parts = e, parts
+    def __init__(self, e: BodyEmitter, parts: Parts, size: int = BLOCK) -> None:
+        self.e, self.parts, self.size = e, parts, size
         self.buffers: list[str] = []
         self.start = "0"
         par = parts.first
         masks = e.unit.has_masks
-        twice = in_parts(par, par.body.binds, masks) if parts.adds and not varying(par, masks) else None
-        self.inner = Strips(e, twice) if twice else None
+        may_be_twice = parts.adds and not varying(par, masks)
+        twice = in_parts(par, par.body.binds, masks, branches=False) if may_be_twice else None
+        self.inner = Strips(e, twice, size) if twice else None
         self.binds = twice.second if twice else par.body.binds
 
     def begin(self, first: str, count: str) -> None:
-        """Writes the first part of `count` points, at most BLOCK, from number `first` on."""
+        """Writes the first part of `count` points, at most `size`, from number `first` on."""
         e, w, par, self.start = self.e, self.e.w, self.parts.first, first
-        self.buffers = [w.slot(f"[{BLOCK} x {SCALARS[num(var)]}]", 64) for var in self.parts.kept]
+        self.buffers = [w.slot(f"[{self.size} x {SCALARS[num(var)]}]", 64) for var in self.parts.kept]
         outer, e.env = e.env, dict(e.env)
         lanes = lanes_of(e, par, [count])
 

@@ -23,7 +23,7 @@ from dpl.node import node, replace
 from dplc.flat import term as f
 from dplc.flat.copy import Copier
 from dplc.flat.ops.table import OPS
-from dplc.flat.walk import blocks, mentions, names, rhs_mentions, with_binds
+from dplc.flat.walk import blocks, names, rhs_mentions, with_binds
 from dplc.narrow import expect_type
 from dplc.passes.inversion.fission.alone import alone
 from dplc.passes.inversion.fission.rows_again import Element, again, elements
@@ -135,27 +135,50 @@ def is_choice(rhs: f.Rhs) -> bool:
     return isinstance(rhs, f.If) and all(is_cheap(bind.rhs) for arm in blocks(rhs) for bind in arm.binds)
 
 
-def added_to(bind: f.Bind) -> list[str]:
-    """What a binding that adds to accumulators gives of these; an inner nest may give sums beside them."""
-    outs = bind.rhs.outs if isinstance(bind.rhs, f.Par) else [f.Out("add")] * len(bind.vars)
-    return [var.name for var, out in zip(bind.vars, outs, strict=True) if out.kind == "add"]
+def added_to(bind: f.Bind, accs: Collection[str]) -> list[str]:
+    """What a binding that adds to some of `accs` gives of these; an inner nest or a branch may give numbers beside."""
+    match bind.rhs:
+        case f.Par(outs=outs):
+            are = [out.kind == "add" for out in outs]
+        case f.If(_, then, else_):
+            are = list(map(any, zip(added_by(then, accs), added_by(else_, accs), strict=True)))
+        case _:
+            are = [True] * len(bind.vars)
+    return [var.name for var, is_acc in zip(bind.vars, are, strict=True) if is_acc]
+
+
+def added_by(arm: f.Block, accs: Collection[str]) -> list[bool]:
+    """Which results of an arm are accumulators."""
+    inside = set(accs)
+    for bind in arm.binds:
+        if not inside.isdisjoint(rhs_mentions(bind.rhs)):
+            inside.update(added_to(bind, inside))
+    return [isinstance(x, f.Var) and x.name in inside for x in arm.results]
 
 
 class Level:
     """A level of a nest: the bindings that add, and those that they need (`second`).  `kept` are the numbers that these
-    take from the others; fewer, if both do the same arithmetic `again`."""
+    take from the others, at most `most`; fewer, if both do the same arithmetic `again`.  What others need of what is
+    given beside sums does not fit; or, if it may `follow`, they are of the second part, too."""
 
-    def __init__(self, par: f.Par, lengths: Collection[str], again: bool = False) -> None:
+    def __init__(
+        self, par: f.Par, lengths: Collection[str], again: bool = False, most: int = MOST, follow: bool = False
+    ) -> None:
         self.par, self.lengths = par, lengths
         self.again = again
         self.defined = {var.name: bind for bind in par.body.binds for var in bind.vars}
         self.kept: list[f.Var] = []
         self.accs = {out.acc.name for out in par.outs if out.acc}
         self.adds: list[f.Bind] = []
+        self.beside = set[str]()  # what the bindings that add give, but for the accumulators
         for bind in par.body.binds:
-            if not self.accs.isdisjoint(rhs_mentions(bind.rhs)):
+            used = rhs_mentions(bind.rhs)
+            adds = not self.accs.isdisjoint(used)
+            if adds or (follow and not self.beside.isdisjoint(used)):
                 self.adds.append(bind)
-                self.accs.update(added_to(bind))
+                made = added_to(bind, self.accs) if adds else []
+                self.accs.update(made)
+                self.beside.update(var.name for var in bind.vars if var.name not in made)
         self.needed = {id(bind) for bind in self.adds}
         for bind in self.adds:
             self.need(bind.rhs)
@@ -163,8 +186,8 @@ class Level:
             self.check(bind.rhs)
         self.second = tuple([bind for bind in par.body.binds if id(bind) in self.needed])
         others = [x for x, out in zip(par.body.results, par.outs, strict=True) if out.kind != "add"]
-        self.wanted = set(mentions(f.Block((), tuple(others))))
-        if not self.adds or len(self.kept) > MOST or not self.accs.isdisjoint(self.wanted):
+        self.wanted = set(names(others)) - (self.beside if follow else set())
+        if not self.adds or len(self.kept) > most or not self.accs.isdisjoint(self.wanted):
             raise Unfit
         if self.kept and self.gives_others():
             raise Unfit
@@ -173,8 +196,7 @@ class Level:
         """True if others need something that the bindings that add give besides."""
         adds = set(map(id, self.adds))
         others = [bind.rhs for bind in self.par.body.binds if id(bind) not in adds]
-        beside = {var.name for bind in self.adds for var in bind.vars} - self.accs
-        return not beside.isdisjoint(self.wanted.union(*map(rhs_mentions, others)))
+        return not self.beside.isdisjoint(self.wanted.union(*map(rhs_mentions, others)))
 
     def need(self, rhs: f.Rhs) -> None:
         """Notes what a right-hand side of the second part needs."""

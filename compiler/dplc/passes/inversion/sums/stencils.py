@@ -31,7 +31,7 @@ from dplc.flat.build import Builder, all_hold, block_of, integer
 from dplc.flat.conditions import Conditions
 from dplc.flat.copy import Copier
 from dplc.flat.nans import OF_GUARD, guards
-from dplc.flat.walk import is_in
+from dplc.flat.walk import is_in, with_binds
 from dplc.passes.inversion.nests import Guard, Unfit
 from dplc.passes.inversion.sites.rings import steps_from
 from dplc.passes.inversion.sites.stencil_sites import Additions, Border, Edge, Site, is_cheap
@@ -89,13 +89,23 @@ class _Stencil(Additions):
                     raise Unfit  # each place is added to once at most: there is nothing to sum
             else:
                 target = b.one(f.Op("acc_zeros", (out.target, *sites[0].dims)), var.ty, var.name)
-        made: f.Rhs = self.sums(sites, target)
-        if isinstance(out.target, f.Var) and target is None:
-            made = f.Op("acc_add", (out.target, b.one(made, var.ty, var.name)))
+        sums = self.sums(sites, target)
+        made = self.added(sums, sites[0], out.target) if isinstance(out.target, f.Var) and target is None else sums
         for edge in self.edges[k]:
             before = b.one(made, var.ty, var.name)
             made = self.edged(before, edge, par) if isinstance(edge, Edge) else self.cut_off(before, edge, par)
         return made
+
+    def added(self, sums: f.Par, site: Site, target: f.Var) -> f.Rhs:
+        """Sums that are added to an accumulator; each as it is computed, if a point has one."""
+        b, (out,), (total,) = self.b, sums.outs, sums.body.results
+        if out.inner:
+            return f.Op("acc_add", (target, b.one(sums, target.ty, target.name)))
+        acc, after = b.var(target.name, target.ty), b.var(target.name, target.ty)
+        places = [place for place, _ in sums.space]
+        one = f.Op("acc_index", (acc, total, *site.dims, *places), (("rank", len(places)),))
+        body = with_binds(sums.body, (*sums.body.binds, f.Bind((after,), one)), (after,))
+        return replace(sums, body=body, outs=(f.Out("add", target=target, acc=acc),))
 
     # ---- the edges
 
