@@ -24,11 +24,12 @@ from stand_in import Server
 
 STEPS = Path(__file__).parent / "steps"
 EACH = {
-    "kmeans": {"launch": 3, "up": 1, "down": 2, "wait": 2},
+    "kmeans": {"launch": 5, "up": 0, "down": 0, "wait": 0},
     "recurrent": {"launch": 0, "up": 0, "down": 0, "wait": 0},
     "mixture": {"launch": 1, "up": 0, "down": 1, "wait": 1},
-    "layers": {"launch": 23, "up": 1, "down": 3, "wait": 3},
-    "biases": {"launch": 4, "up": 0, "down": 1, "wait": 1},
+    "layers": {"launch": 22, "up": 1, "down": 3, "wait": 3},
+    "biases": {"launch": 4, "up": 0, "down": 0, "wait": 0},
+    "fit": {"launch": 5, "up": 0, "down": 0, "wait": 0},
     "few_biases": {"launch": 12, "up": 0, "down": 0, "wait": 0},
     "slices": {"launch": 44, "up": 1, "down": 0, "wait": 0},
     "embedding": {"launch": 9, "up": 0, "down": 0, "wait": 0},

@@ -44,7 +44,7 @@ ROOM = 1 << 24  # elements that the copies of a target may have in all
 MOST_GROUPS = 16384
 NOT_ALONE = "conv"  # how the names of operations begin that have no code for a single thread
 MOST_PARAMETERS = 500  # words: the driver takes 4352 bytes
-LEAST_GROUPS = 32  # less parallelism is not worth a launch
+LEAST_GROUPS = 32  # fewer groups of many points have too little parallelism
 
 Geometry = Literal["points", "sums", "rows", "groups", "team"]
 
@@ -111,7 +111,7 @@ def grid(kernel: Kernel, points: int, columns: int, copies: int, processors: int
 def groups_of(points: int, size: int) -> int:
     """The groups of points that add to `size` elements; 0 if this does not suit a device."""
     most = min(points, ROOM // max(size, 1), MOST_GROUPS)
-    return most if most >= LEAST_GROUPS else 0
+    return most if most >= max(1, min(points, LEAST_GROUPS)) else 0
 
 
 class Devices:

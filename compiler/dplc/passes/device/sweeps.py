@@ -32,9 +32,10 @@ from dplc.flat.walk import (
     with_inner,
     with_rhs,
 )
-from dplc.passes.device.array_sums import array_sums
+from dplc.passes.device.array_sums import array_sums, called_by_points
+from dplc.passes.device.carried_sums import CarriedSums
 from dplc.passes.device.cotangent_sums import cotangent_sums
-from dplc.passes.device.kept_sums import KeptSums
+from dplc.passes.device.kept_sums import KeptSums, Needs
 from dplc.passes.device.kernels import Devices
 from dplc.passes.device.scans import scans
 from dplc.passes.device.sorted_adds import sorted_adds
@@ -52,9 +53,16 @@ def sweeps(program: f.Program) -> f.Program:
     joined = {name: with_body(fn, _Sweeps(fn, devices, supply).block(fn.body)) if has_pars(fn) else fn
               for name, fn in program.fns.items()}  # fmt: skip
     program = teams(replace(program, fns=joined))
-    kept = KeptSums(Devices(program), supply_for(program))
-    fns = {name: with_body(fn, kept.block(fn.body)) if has_pars(fn) else fn for name, fn in program.fns.items()}
-    return sorted_adds(replace(program, fns=fns))
+    return sorted_adds(with_kept_sums(program))
+
+
+def with_kept_sums(program: f.Program) -> f.Program:
+    """The program, in which sums stay on the device.  What points call is done by their threads."""
+    needs, supply, apart = Needs(Devices(program)), supply_for(program), called_by_points(program)
+    carried, kept = CarriedSums(needs, supply), KeptSums(needs, supply)
+    fns = {name: with_body(fn, kept.block(carried.body(fn.body))) if has_pars(fn) and name not in apart else fn
+           for name, fn in program.fns.items()}  # fmt: skip
+    return replace(program, fns=fns)
 
 
 def has_pars(fn: f.Fn) -> bool:

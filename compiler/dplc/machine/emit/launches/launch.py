@@ -169,7 +169,9 @@ class _Launch(Launching):
         most = w.let(f"udiv i64 {ROOM}, {w.let(f'call i64 @llvm.umax.i64(i64 {size}, i64 1)')}")
         for other in (self.points, str(MOST_GROUPS)):
             most = w.let(f"call i64 @llvm.smin.i64(i64 {most}, i64 {other})")
-        few = w.let(f"icmp slt i64 {most}, {LEAST_GROUPS}")
+        least = w.let(f"call i64 @llvm.smin.i64(i64 {self.points}, i64 {LEAST_GROUPS})")
+        least = w.let(f"call i64 @llvm.smax.i64(i64 {least}, i64 1)")
+        few = w.let(f"icmp slt i64 {most}, {least}")
         self.addresses.append(w.let(f"select i1 {few}, i64 {NO_ROOM}, i64 0"))
         return most
 
