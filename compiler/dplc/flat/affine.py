@@ -25,7 +25,8 @@ ASKED = 64  # facts, the latest ones: each branch in branches adds some, and eac
 class Affine:
     """The numbers of a function.  `sums` has the values of variables, `counts` the lengths of loops, by their indices;
     a term (name, k) is dimension k of an array.  Numbers that overflow are what they are as sums, which wrap as they
-    do, so sums that lie within a length are exact."""
+    do, so an index whose sum lies within a length is that sum.  What is said of numbers, by facts, counts and lengths,
+    holds only of sums that cannot overflow (`exact`)."""
 
     def __init__(self, dims: Dims) -> None:
         self.dims = dims
@@ -37,6 +38,7 @@ class Affine:
         self.negative: dict[str, f.Atom] = {}  # what a condition asks to be negative
         self.facts: list[Sum] = []  # sums that are 0 or greater here, the latest last (`conditions.py`)
         self.arrays: dict[str, f.Var] = {}  # those whose lengths are terms
+        self.bounded: set[str] = set()  # numbers that are lengths of arrays here, or differ from one by little
 
     def loop(self, index: f.Var, count: f.Atom) -> None:
         """Notes that an index goes from 0 to a count of steps."""
@@ -45,9 +47,13 @@ class Affine:
     def loops(self, rhs: f.Rhs) -> None:
         """Notes how many values the indices of a loop or of points have."""
         match rhs:
-            case f.For(index, count) | f.Build(index, count):
+            case f.For(index, count):
                 self.loop(index, count)
-            case f.Par(space):
+            case f.Build(index, count):
+                self.bound(count)
+                self.loop(index, count)
+            case f.Par(space):  # how many points the outermost index has is checked before them
+                self.bound(space[0][1])
                 for index, count in space:
                     self.loop(index, count)
             case _:
@@ -56,15 +62,19 @@ class Affine:
     def trip(self, count: f.Atom) -> Sum:
         """What a count is, if a loop has any steps."""
         known = self.trips.get(count.name) if isinstance(count, f.Var) else None
-        return self.sum(count) if known is None else known
+        return self.exact(count) if known is None else known
 
     def define(self, bind: f.Bind) -> None:
-        """Notes what an operation gives, if it is a sum, or a place on a ring."""
+        """Notes what an operation gives, if it is a sum, or a place on a ring; and how long the arrays are that a
+        right-hand side makes."""
+        for var in bind.vars:
+            if type(var.ty) is f.Arr and isinstance(length := self.dims.of(var, 0), f.Var):
+                self.bound(length)
         if not isinstance(bind.rhs, f.Op) or len(bind.vars) != 1:
             return
         self.chosen(bind.vars[0].name, bind.rhs)
         if bind.rhs.attr("ring") or self.is_rest(bind.rhs):
-            self.rest(bind.vars[0].name, self.sum(bind.rhs.args[1]))
+            self.rest(bind.vars[0].name, self.exact(bind.rhs.args[1]))
         elif bind.rhs.op in ("min", "max") and bind.vars[0].ty == f.I64:
             self.cuts[bind.vars[0].name] = bind.rhs
         elif OPS[bind.rhs.op].finds:
@@ -73,6 +83,14 @@ class Affine:
             self.sums[bind.vars[0].name] = total
         else:
             self.divided(bind.vars[0].name, bind.rhs)
+
+    def bound(self, length: f.Atom) -> None:
+        """Notes that a number is the length of an array.  No memory holds so many elements that it could be near the
+        greatest integer, so what differs from it by lengths and indices is far from that, too."""
+        total = self.sum(length)
+        others = [term for term in total if not self.is_small(term)]
+        if len(others) == 1 and abs(total[others[0]]) == 1:
+            self.bounded.add(str(others[0]))
 
     def rest(self, name: str, count: Sum) -> None:
         """Notes the range of the rest of a division."""
@@ -85,7 +103,8 @@ class Affine:
         is natural and has a constant as its greatest value, as that of an index."""
         match op.op, op.args:
             case "div", (a, f.Const(int(n), f.I64)) if 0 < n < MOST and all(map(self.is_small, total := self.sum(a))):
-                self.facts.append(combined(total, {name: 1}, -n))
+                if self.is_exact(total):
+                    self.facts.append(combined(total, {name: 1}, -n))
                 least = self.least(combined({}, total, -1))
                 if set(least) == {ONE} and self.is_natural(total):
                     self.counts[name] = {ONE: -least[ONE] // n + 1}
@@ -114,7 +133,7 @@ class Affine:
         """True for the rest of a division by a length, or by a positive constant: by 0 there is none."""
         if op.op != "mod" or op.args[0].ty != f.I64:
             return False
-        return self.is_natural(self.sum(op.args[1]))
+        return self.is_natural(self.exact(op.args[1]))
 
     def on_ring(self, op: f.Op) -> tuple[str, int, int] | None:
         """For an operand i + c + t n of `mod`, where n is the length and i the index of a loop of n steps: i, c and t.
@@ -141,7 +160,7 @@ class Affine:
             return None
         length, at = self.sum(op.args[1]), self.sum(op.args[0])
         index = next((str(term) for term, factor in at.items() if factor == 1 and self.counts.get(term) == length), "")
-        if not index or len(length) != 1:
+        if not index or len(length) != 1 or not self.is_exact(at):
             return None
         ((term, factor),) = length.items()
         rest = combined(at, {index: 1}, -1)
@@ -179,6 +198,13 @@ class Affine:
             return {ONE: atom.value} if isinstance(atom.value, int) else {}
         return self.sums.get(atom.name, {atom.name: 1})
 
+    def exact(self, atom: f.Atom) -> Sum:
+        """The sum that an atom is, if that cannot overflow; else the variable itself."""
+        if isinstance(atom, f.Const) or atom.name not in self.sums:
+            return self.sum(atom)
+        total = self.sums[atom.name]
+        return total if self.is_exact(total) else {atom.name: 1}
+
     def length(self, dim: Dim | None) -> Sum | None:
         """A dimension as a sum; None if it is not known."""
         match dim:
@@ -188,7 +214,7 @@ class Affine:
                 self.arrays[array.name] = array
                 return {(array.name, k): 1}
             case atom:
-                return self.sum(atom)
+                return self.exact(atom)
 
     def fits(self, index: f.Atom, array: f.Atom, k: int) -> bool:
         """True if it is known that 0 <= index < dimension k of the array."""
@@ -201,14 +227,14 @@ class Affine:
     def is_place(self, lengths: Sequence[f.Atom], places: Sequence[f.Atom]) -> bool:
         """True if it is known that an array of these lengths has an element at these places."""
         for length, at in zip(lengths, map(self.sum, places), strict=True):
-            last = combined(self.sum(length), combined(at, {ONE: 1}, 1), -1)
+            last = combined(self.exact(length), combined(at, {ONE: 1}, 1), -1)
             if not (self.is_natural(at) and self.is_natural(last)):
                 return False
         return True
 
     def differ(self, a: f.Atom, b: f.Atom) -> bool:
         """True if two numbers are known not to be equal."""
-        apart = combined(self.sum(a), self.sum(b), -1)
+        apart = combined(self.exact(a), self.exact(b), -1)
         return any(self.is_natural(combined({ONE: -1}, apart, sign)) for sign in (1, -1))
 
     def holds(self, number: f.Atom, asked: Callable[[Sum], bool], either: str, deep: int = 0) -> bool:
@@ -229,17 +255,21 @@ class Affine:
 
     def is_small(self, term: object) -> bool:
         """True for a constant, a length and an index, which are far from the greatest integer."""
-        return term == ONE or isinstance(term, tuple) or (term in self.counts and term not in self.wide)
+        if term == ONE or isinstance(term, tuple) or term in self.bounded:
+            return True
+        return term in self.counts and term not in self.wide
 
     def is_exact(self, total: Sum) -> bool:
-        """True for a sum that cannot overflow: of lengths and indices; of a loop's count and a constant; and of one
-        other number where the rest of the sum goes away from the end of the integers that the number may be near to."""
+        """True for a sum that cannot overflow: of lengths and indices; and of one other number where the rest of the
+        sum goes away from the end of the integers that the number may be near to."""
         others = [term for term in total if not self.is_small(term)]
-        rest = combined(total, {others[0]: 1}, -1) if others else {}
-        if not rest or any(combined(total, count, -1).keys() <= {ONE} for count in self.counts.values()):
+        if not others:
             return True
-        if len(others) > 1 or others[0] in rest:
+        if len(others) > 1 or total[others[0]] != 1:
             return False
+        if len(total) == 1:
+            return True
+        rest = combined(total, {others[0]: 1}, -1)
         low = self.is_natural(rest) or self.is_natural(combined(total, {ONE: FAR}, 1))
         return low and (self.is_natural(combined({}, rest, -1)) or self.is_natural(combined({ONE: FAR}, total, -1)))
 

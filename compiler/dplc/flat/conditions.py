@@ -30,15 +30,28 @@ class Conditions:
     def branches(self, branch: f.If, walk: Callable[[f.Block], f.Block]) -> f.If:
         """Walks through the blocks of a branch, each with what holds there.  The same object if they stay the same."""
         affine = self.affine
-        before, counts = len(affine.facts), affine.counts
+        before, counts, bounded = len(affine.facts), affine.counts, affine.bounded
         made = []
         for block, truth in ((branch.then, True), (branch.else_, False)):
-            affine.counts = dict(counts)
+            affine.counts, affine.bounded = dict(counts), set(bounded)
             self.assume(branch.cond, truth)
             made.append(walk(block))
-            affine.counts = counts
+            affine.counts, affine.bounded = counts, bounded
             del affine.facts[before:]
         return remade(branch, branch.cond, *made)
+
+    def steps(self, loop: f.For | f.Build, walk: Callable[[], f.Bind]) -> f.Bind:
+        """Walks through the steps of a loop: where there is one, its count is at least 1."""
+        affine, facts = self.affine, self.affine.facts
+        before, bounded = len(facts), affine.bounded
+        affine.bounded = set(bounded)
+        affine.loops(loop)
+        if isinstance(loop.count, f.Var):
+            facts.append(combined(affine.trip(loop.count), {ONE: 1}, -1))
+        made = walk()
+        affine.bounded = bounded
+        del facts[before:]
+        return made
 
     def assume(self, condition: f.Atom, truth: bool) -> None:
         """Adds what holds where a condition is true or false to the facts of `affine`."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dpl import host
 from dpl.debug.points import Places, Point
-from dpl.eval.code.sites import shown_name
+from dpl.eval.machine.failure import shown_name
 from dpl.node import entity
 from dpl.regex import regex
 from dpl.source import Source

@@ -28,7 +28,7 @@ from dpl.debug.sweeps import Sweep
 from dpl.debug.tail_calls import TailCalls
 from dpl.debug.values import Describer, concrete, type_text
 from dpl.diagnostics import DplError
-from dpl.eval.code.sites import shown_name
+from dpl.eval.machine.failure import shown_name
 from dpl.eval.machine.outside import Writable
 from dpl.eval.values.instance import is_type
 from dpl.eval.values.value import Cell, Value

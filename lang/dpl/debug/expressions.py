@@ -46,7 +46,7 @@ class Expressions:
         on = run._watching(False)
         mark, meta = run.journal.mark(), run.machine.meta
         try:
-            code = run.interpreter._compiler.compile(definition.body, root())
+            code = run.interpreter._compiler.compile(definition.body, root(definition.group))
             value = self.evaluated(run, code)
             if mark.answers != run.journal.answered or mark.printed != run.journal.printed:
                 raise DplError.at("R0706", "the debugger evaluates only expressions without output and input")

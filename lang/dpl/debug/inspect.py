@@ -18,7 +18,7 @@ from dpl.debug.sweeps import Sweep
 from dpl.debug.values import concrete
 from dpl.eval.code.code import Scope, root
 from dpl.eval.code.control import coefficients, split, with_pullback
-from dpl.eval.code.sites import shown_name
+from dpl.eval.machine.failure import shown_name
 from dpl.eval.values.active import HERE, Node
 from dpl.eval.values.instance import Types
 from dpl.eval.values.value import Cell, Con, Value

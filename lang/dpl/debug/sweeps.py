@@ -12,9 +12,9 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any
 
-from dpl.eval.code.sites import shown_name
 from dpl.eval.derivatives.derive import Pullback
 from dpl.eval.derivatives.tape import Cotangents, in_order
+from dpl.eval.machine.failure import shown_name
 from dpl.eval.values.active import CHOOSE, HERE, Active, Node
 from dpl.eval.values.scalar import scalar
 from dpl.eval.values.value import Array, Value, number

@@ -11,6 +11,7 @@ from collections import deque
 from dpl.debug.inspect import Frame, activation
 from dpl.debug.points import Place
 from dpl.debug.run import Run
+from dpl.eval.machine.machine import passed
 from dpl.eval.values.active import HERE
 from dpl.node import entity
 
@@ -50,9 +51,16 @@ class TailCalls:
         found = self.run.instruments.points.get(step)
         if found is None or not found[0].point.is_entry:
             return
-        k = activation(self.run, Frame(found[0], env, found[1]), k)
+        k = self.caller(Frame(found[0], env, found[1]), k)
         entries = self.found.setdefault(self.key(k), Entries(k, deque(maxlen=MOST + 1)))
         entries.places.append(HERE.place)
+
+    def caller(self, frame: Frame, k: tuple) -> tuple:
+        """The chain with which the first of the functions was called that led to a frame by tail calls."""
+        k = activation(self.run, frame, k)
+        while k[0] is passed:
+            k = k[2]
+        return k
 
     def key(self, k: tuple) -> tuple[int, int, int]:
         return id(k), id(self.run.machine.meta), self.run.item
@@ -61,5 +69,5 @@ class TailCalls:
         """The places of the tail calls by which a frame came to be, newest first."""
         if frame.k is None or frame.sweep:
             return []
-        entries = self.found.get(self.key(activation(self.run, frame, frame.k)))
+        entries = self.found.get(self.key(self.caller(frame, frame.k)))
         return [place for place in [*entries.places][:0:-1] if place] if entries else []

@@ -114,7 +114,7 @@ class Interpreter:
 
     def value(self, term: c.Term) -> Value:
         """The value of a closed term at the top level.  Raises DplError for a run-time error."""
-        code = self._compiler.compile(term, root())
+        code = self._compiler.top(term, root())
         try:
             return self._finish(code, self.types)
         except DplError as error:
@@ -130,7 +130,7 @@ class Interpreter:
         if key not in values:
             definition = self._definition(name)
             if name not in self._codes:
-                self._codes[name] = self._compiler.compile(definition.body, root())
+                self._codes[name] = self._compiler.top(definition.body, root(definition.group))
             inside = self.types.extend(type_params(definition.params), types, sizes)
             if len(self._sized) >= MOST:
                 self._sized.clear()

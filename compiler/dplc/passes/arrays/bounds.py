@@ -20,7 +20,7 @@ from math import prod
 from dpl.node import replace
 
 from dplc.flat import term as f
-from dplc.flat.affine import ONE, Affine, combined
+from dplc.flat.affine import Affine
 from dplc.flat.conditions import Conditions
 from dplc.flat.dims import Dims
 from dplc.flat.known_sizes import known_sizes
@@ -82,22 +82,13 @@ class _Bounds:
                     bind = f.Bind(bind.vars, replace(op, attrs=(("ring", True),)))
                 self.affine.define(bind)
                 return bind
-            case f.For(index, count) | f.Build(index, count):
-                self.affine.loop(index, count)
-                return self.loop(bind, count)
+            case f.For() | f.Build() as loop:
+                made = self.conditions.steps(loop, lambda: with_inner(bind, self.block))
             case f.If() as branch:
-                return with_rhs(bind, self.conditions.branches(branch, self.block))
+                made = with_rhs(bind, self.conditions.branches(branch, self.block))
             case _:
-                pass
-        return with_inner(bind, self.block)
-
-    def loop(self, bind: f.Bind, count: f.Atom) -> f.Bind:
-        """A loop: where it has a step, its count is at least 1."""
-        facts = self.affine.facts
-        before = len(facts)
-        facts.append(combined(self.affine.trip(count), {ONE: 1}, -1))
-        made = with_inner(bind, self.block)
-        del facts[before:]
+                made = with_inner(bind, self.block)
+        self.affine.define(made)
         return made
 
     def fits(self, op: f.Op) -> bool:

@@ -125,7 +125,7 @@ class _Mine:
             count = known(build.count)
             number = integer(-(-count // stride))
             return Strips(around, build, stride, number, count % stride == 0) if count >= stride else None
-        total = self.affine.sum(build.count)
+        total = self.affine.exact(build.count)
         if any(factor % stride for factor in total.values()) or not self.affine.is_natural(total):
             return None
         number = written(b, self.affine, {term: factor // stride for term, factor in total.items()})

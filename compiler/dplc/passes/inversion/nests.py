@@ -37,22 +37,10 @@ def with_nests(
         if not bind.vars and droppable(bind.rhs):
             continue
         affine.define(bind)
-        for index, count in loops_of(bind.rhs):
-            affine.loop(index, count)
+        affine.loops(bind.rhs)
         made = found(bind, bind.rhs) if isinstance(bind.rhs, f.Par | f.For) else None
         if made is None:
             made = [with_inner(bind, lambda inner: with_nests(inner, affine, found))]
         binds += made
     del affine.facts[facts:]
     return with_binds(block, binds)
-
-
-def loops_of(rhs: f.Rhs) -> tuple[tuple[f.Var, f.Atom], ...]:
-    """The indices of a loop, and how far they count."""
-    match rhs:
-        case f.Par(space):
-            return space
-        case f.For(index, count):
-            return ((index, count),)
-        case _:
-            return ()

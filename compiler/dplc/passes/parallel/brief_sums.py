@@ -94,7 +94,7 @@ class _Sums:
         plain = {(out.kind, out.rank, out.kept, out.inner) for out in par.outs} - {("add", 0, False, ())}
         if len(par.space) != 1 or par.ordered or plain != {("fold", 0, False, ())}:
             return False
-        count = self.affine.sum(par.space[0][1])
+        count = self.affine.exact(par.space[0][1])
         left = combined({ONE: FEW - 1}, count, -1)
         return set(count) != {ONE} and self.affine.is_natural(count) and self.affine.is_natural(left)
 
@@ -121,7 +121,7 @@ class _Sums:
     def is_short(self, b: Builder, count: f.Atom) -> f.Atom:
         """Whether few numbers are added; a negative length is left to the Par, as it is an error."""
         few = b.op("lt", (count, integer(FEW)))
-        if self.affine.is_natural(self.affine.sum(count)):
+        if self.affine.is_natural(self.affine.exact(count)):
             return few
         return b.op("and", (few, b.op("ge", (count, integer(0)))))
 

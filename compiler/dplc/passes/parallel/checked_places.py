@@ -34,7 +34,7 @@ class CheckedPlaces:
         match rhs:
             case f.Op(name):
                 fails = OPS[name].fails
-                if fails is Fails.COUNT and self.affine.is_natural(self.affine.sum(rhs.args[0])):
+                if fails is Fails.COUNT and self.affine.is_natural(self.affine.exact(rhs.args[0])):
                     return False
                 return fails not in (Fails.NEVER, Fails.SHAPES) and not pure(rhs)
             case f.Call():
@@ -83,5 +83,5 @@ class CheckedPlaces:
 
     def within(self, index: f.Atom, length: f.Atom) -> bool:
         at = self.affine.sum(index)
-        rest = combined(self.affine.sum(length), combined(at, {ONE: 1}, 1), -1)
+        rest = combined(self.affine.exact(length), combined(at, {ONE: 1}, 1), -1)
         return self.affine.is_natural(at) and self.affine.is_natural(rest)

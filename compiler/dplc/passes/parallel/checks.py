@@ -156,8 +156,7 @@ class _Ranges:
     def can_be_checked(self, par: f.Par) -> bool:
         if par.ordered or not all(map(self.is_known, [term for _, n in par.space for term in self.affine.sum(n)])):
             return False
-        for index, count in par.space:
-            self.affine.loop(index, count)
+        self.affine.loops(par)
         return self.all_fit(par.body, par.space)
 
     def all_fit(self, block: f.Block, around: Sequence[Loop] | None = None) -> bool:

@@ -125,11 +125,13 @@ class _Ranges:
                 elif op.op == "index":
                     op = replace(op, args=changed(op.args, self.atom))
                     bind = with_rhs(bind, self.read(bind.vars[0], op))
-            case f.For(index, count) | f.Build(index, count):
-                self.affine.loop(index, count)
-                self.indices.append(index)
-                bind = with_rhs(bind, rebuild(bind.rhs, self.atom, self.block, unchanged))
+            case f.For() | f.Build() as loop:
+                self.indices.append(loop.index)
+                bind = self.conditions.steps(
+                    loop, lambda: with_rhs(bind, rebuild(loop, self.atom, self.block, unchanged))
+                )
                 self.indices.pop()
+                self.affine.define(bind)
                 self.conditions.define(bind)
                 return bind
             case f.If() as branch:

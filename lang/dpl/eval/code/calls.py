@@ -15,8 +15,8 @@ from dpl.eval.code.compiler import Compiler
 from dpl.eval.code.names import constant
 from dpl.eval.code.sites import site, spine
 from dpl.eval.machine.failure import Site, in_path, is_of_library, located
-from dpl.eval.machine.machine import CALLED, Machine
-from dpl.eval.values.value import Closure, Value
+from dpl.eval.machine.machine import FunctionCode, entered
+from dpl.eval.values.value import Closure, Partial, Value
 
 
 def compile_call(compiler: Compiler, term: c.App, scope: Scope) -> Code:
@@ -27,7 +27,7 @@ def compile_call(compiler: Compiler, term: c.App, scope: Scope) -> Code:
         n = known.code.arity
         code = _known(compiler, known, _prefix(term, len(args) - n), args[:n], scope)
         more = [compiler.compile(arg, scope) for arg in args[n:]]
-        return _more(compiler, code, term, more)
+        return _more(compiler, code, term, more, scope)
     return _unknown(compiler, term, head, args, scope)
 
 
@@ -52,14 +52,17 @@ def _prefix(call: c.App, dropped: int) -> c.App:
 def _known(compiler: Compiler, known: Closure, term: c.App, args: list[c.Term], scope: Scope) -> Code:
     code, captured = known.code.ready(), known.env
     operands = [compiler.compile(arg, scope) for arg in args]
-    if not code.direct and (enter := _entering(compiler, term)):
-        entered = lambda env, values, k: (code.run, captured + values, enter(k))  # noqa: E731
-        return Code(compiler.gather(operands, args, entered, term))
-    if not all(operand.direct for operand in operands):
-        return Code(compiler.gather(operands, args, lambda env, values, k: (code.run, captured + values, k), term))
+    if not code.direct and (enter := _entering(compiler, term, scope, True)):
+        told = lambda env, values, k: (code.run, captured + values, enter(k, code))  # noqa: E731
+        return Code(compiler.gather(operands, args, told, term))
     direct = [operand.direct for operand in operands if operand.direct]
-    if code.direct:
+    if code.direct and len(direct) == len(operands):
         return at_once(_inline(code.direct, captured, direct, site(term)))
+    if body := code.direct:
+        called = _body(body, site(term))
+        return Code(compiler.gather(operands, args, lambda env, values, k: (k[0], called(captured + values), k), term))
+    if len(direct) < len(operands):
+        return Code(compiler.gather(operands, args, lambda env, values, k: (code.run, captured + values, k), term))
     match direct:
         case [a]:
             return Code(lambda env, k: (code.run, captured + (a(env),), k))
@@ -69,27 +72,50 @@ def _known(compiler: Compiler, known: Closure, term: c.App, args: list[c.Term], 
             return Code(lambda env, k: (code.run, captured + tuple([f(env) for f in direct]), k))
 
 
-def _entering(compiler: Compiler, term: c.App) -> Callable[[tuple], tuple] | None:
-    """How the frames grow at a call of a library function by the user: the call leaves a frame also in tail position,
-    so that an error inside is told there.  A loop of tail calls through the library has one such frame, of the last
-    call.  None for other calls."""
-    return None if term.span.source.in_library or not is_of_library(site(term)) else entering(compiler, site(term))
+Enter = Callable[[tuple, FunctionCode | None], tuple]  # frames, the function that is called -> frames
 
 
-def entering(compiler: Compiler, called: Site) -> Callable[[tuple], tuple]:
-    """How the frames grow at a call that leaves a frame even in tail position.  Such calls in a row share one frame."""
+def _entering(compiler: Compiler, term: c.App, scope: Scope, known: bool) -> Enter | None:
+    """How the frames grow at a call of the user that leaves a frame of its own, so that an error inside is told there:
+    of a library function; of a function that is `known`, in tail position; of one that is known by its value only.
+    Calls in the recursion of which this code is a part leave none.  None for others."""
+    head, called = spine(term)[0], site(term)
+    if term.span.source.in_library:
+        return None
+    if not is_of_library(called):
+        if isinstance(head, c.Var) and head.name in scope.recursive:
+            return None
+        if known and not compiler.is_tail(term):
+            return None
+        if not known:  # continuations and pullbacks are no functions of the program
+            unnamed = Site("", term.span)
+            return lambda k, code: entered(k, unnamed, code) if code else k
+    return entering(called)
 
-    def passed(value: Value, frame: tuple) -> tuple:
-        k = frame[2]
-        return k[0], value, k
 
-    compiler.machine.sites[passed] = called
-    return lambda k: (passed, CALLED, k[2] if k[1] is CALLED else k)
+def entering(called: Site) -> Enter:
+    """How the frames grow at a call that leaves a frame even in tail position."""
+    return lambda k, code: entered(k, called, code)
 
 
-def _inline(body: Direct, captured: tuple, args: list[Direct], called: Site) -> Direct:
-    def call(env: tuple) -> Value:
-        inner = captured + tuple([f(env) for f in args])
+def function_of(f: Value) -> FunctionCode | None:
+    """The code of a function of the program."""
+    match f:
+        case Closure(code=code) | Partial(closure=Closure(code=code)):
+            return code
+        case _:
+            return None
+
+
+def _inline(body: Direct, captured: tuple, args: list[Direct], site: Site) -> Direct:
+    called = _body(body, site)
+    return lambda env: called(captured + tuple([f(env) for f in args]))
+
+
+def _body(body: Direct, called: Site) -> Direct:
+    """The body of a function, whose failures tell the call."""
+
+    def call(inner: tuple) -> Value:
         try:
             return body(inner)
         except DplError as error:
@@ -106,28 +132,28 @@ def _unknown(compiler: Compiler, term: c.App, head: c.Term, args: list[c.Term], 
     operands = [compiler.compile(arg, scope) for arg in args]
     direct = [operand.direct for operand in operands if operand.direct]
     if fn.direct and len(direct) == len(args):
-        return Code(_all_direct(compiler, fn.direct, tuple(direct), term))
+        return Code(_all_direct(compiler, fn.direct, tuple(direct), term, scope))
     call = _prefix(term, len(args) - 1)
     if fn.direct and operands[0].direct:
-        first = Code(_all_direct(compiler, fn.direct, (operands[0].direct,), call))
+        first = Code(_all_direct(compiler, fn.direct, (operands[0].direct,), call, scope))
     else:
-        first = Code(_apply_next(compiler, fn, operands[0], call))
-    return _more(compiler, first, term, operands[1:])
+        first = Code(_apply_next(compiler, fn, operands[0], call, scope))
+    return _more(compiler, first, term, operands[1:], scope)
 
 
-def _more(compiler: Compiler, code: Code, term: c.App, operands: list[Code]) -> Code:
+def _more(compiler: Compiler, code: Code, term: c.App, operands: list[Code], scope: Scope) -> Code:
     """Apply the function that `code` evaluates to to the last arguments, one after the other."""
     for i, operand in enumerate(operands):
-        code = Code(_apply_next(compiler, code, operand, _prefix(term, len(operands) - 1 - i)))
+        code = Code(_apply_next(compiler, code, operand, _prefix(term, len(operands) - 1 - i), scope))
     return code
 
 
-def _apply_next(compiler: Compiler, fn: Code, arg: Code, call: c.App) -> Run:
-    apply, enter, sites = compiler.machine.apply, _entering(compiler, call), compiler.machine.sites
+def _apply_next(compiler: Compiler, fn: Code, arg: Code, call: c.App, scope: Scope) -> Run:
+    apply, enter, sites = compiler.machine.apply, _entering(compiler, call, scope, False), compiler.machine.sites
 
     def done(env: tuple, values: tuple, k: tuple) -> tuple:
         try:
-            return apply(values[0], values[1:], enter(k) if enter else k)
+            return apply(values[0], values[1:], enter(k, function_of(values[0])) if enter else k)
         except DplError as error:  # of a call that has begun
             failed = located(error, call.span)
             raise (in_path(failed, [begun]) if (begun := sites.get(k[0])) == site(call) else failed) from None
@@ -135,36 +161,18 @@ def _apply_next(compiler: Compiler, fn: Code, arg: Code, call: c.App) -> Run:
     return compiler.gather([fn, arg], [call.fn, call.arg], done, call)
 
 
-def _all_direct(compiler: Compiler, fn: Direct, args: tuple[Direct, ...], term: c.App) -> Run:
+def _all_direct(compiler: Compiler, fn: Direct, args: tuple[Direct, ...], term: c.App, scope: Scope) -> Run:
     """The usual case: function and arguments are direct.  A Closure of just this arity is called at once."""
     machine, count = compiler.machine, len(args)
-    first = args[0]
-    if enter := _entering(compiler, term):
-        return _all_direct_into_library(machine, fn, args, term, enter)
+    first, enter = args[0], _entering(compiler, term, scope, False)
 
     def run(env: tuple, k: tuple) -> tuple:
         f = fn(env)
         if f.__class__ is Closure and f.code.arity == count:
-            if count == 1:
-                return f.code.run, f.env + (first(env),), k
-            return f.code.run, f.env + tuple([a(env) for a in args]), k
+            values = (first(env),) if count == 1 else tuple([a(env) for a in args])
+            return f.code.run, f.env + values, enter(k, f.code) if enter else k
         try:
-            return machine.apply_late(f, args, env, k)
-        except DplError as error:
-            raise located(error, term.span) from None
-
-    return run
-
-
-def _all_direct_into_library(
-    machine: Machine, fn: Direct, args: tuple[Direct, ...], term: c.App, enter: Callable
-) -> Run:
-    def run(env: tuple, k: tuple) -> tuple:
-        f = fn(env)
-        if f.__class__ is Closure and f.code.arity == len(args):
-            return f.code.run, f.env + tuple([a(env) for a in args]), enter(k)
-        try:
-            return machine.apply_late(f, args, env, enter(k))
+            return machine.apply_late(f, args, env, enter(k, function_of(f)) if enter else k)
         except DplError as error:
             raise located(error, term.span) from None
 

@@ -7,7 +7,7 @@ environments.  Local names are unique within a definition; the slot of each is k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -67,13 +67,15 @@ class Scope:
     polys    the generalised ones: their type variables, and which sizes they need
     size     the length of the environment here
     group    the recursive functions if this is the body of one of them: closures over the first `held` values of the
-             environment"""
+             environment
+    recursive  the names of the functions of the recursions that this is a part of"""
 
     slots: dict[str, int]
     polys: dict[str, Needs]
     size: int
     group: Mapping[str, FunctionCode]
     held: int
+    recursive: frozenset[str] = frozenset()
 
     def bind(self, *names: str, needs: Needs | None = None) -> Scope:
         """The scope with more local names, in the next places of the environment."""
@@ -107,7 +109,8 @@ class Scope:
     def inside(self, captured: Sequence[str], group: Mapping[str, FunctionCode] = ALONE) -> Scope:
         """The scope of a function with these captured names; the function may belong to a recursive group."""
         polys = {name: self.polys[name] for name in captured if name in self.polys}
-        return Scope({}, polys, 1, group, 1 + len(captured)).bind(*captured)
+        recursive = self.recursive.union(group)
+        return Scope({}, polys, 1, group, 1 + len(captured), recursive).bind(*captured)
 
 
 def maker(code: FunctionCode, generalised: bool) -> Callable[[tuple], Closure | Poly]:
@@ -117,6 +120,6 @@ def maker(code: FunctionCode, generalised: bool) -> Callable[[tuple], Closure | 
     return lambda held: Closure(code, held)
 
 
-def root() -> Scope:
-    """The scope at the top of a definition: the environment holds only the types."""
-    return Scope({}, {}, 1, ALONE, 1)
+def root(group: Collection[str] = ()) -> Scope:
+    """The scope at the top of a definition, one of a recursive `group`: the environment holds only the types."""
+    return Scope({}, {}, 1, ALONE, 1, frozenset(group))

@@ -38,14 +38,21 @@ class Compiler(ABC):
         self.needs = needs
         self.surroundings = surroundings
         self.mentioned = Mentioned()
+        self.tails: dict[int, c.Term] = {}  # calls in tail position, by identity
 
     def forget(self) -> None:
-        """Clear the cache of the names that terms mention."""
+        """Clear what is kept of terms."""
         self.mentioned = Mentioned()
+        self.tails = {}
 
     @abstractmethod
     def compile(self, term: c.Term, scope: Scope) -> Code:
         """The code of any term."""
+
+    def top(self, term: c.Term, scope: Scope) -> Code:
+        """The code of a term that nothing in its function, or definition, waits for."""
+        self.ends_with(term)
+        return self.compile(term, scope)
 
     def make(self, terms: Sequence[c.Term], scope: Scope, combine: Callable, span: Span | None = None) -> Code:
         """Code that applies `combine` to the values of `terms`.  Its errors are located at `span`."""
@@ -93,6 +100,25 @@ class Compiler(ABC):
         """Record that frames with this resumption wait for `term`.  If it is a call, error paths will show it."""
         if isinstance(term, c.App):
             self.machine.sites[resume] = site(term)
+
+    def ends_with(self, body: c.Term) -> None:
+        """Note the calls in tail position of a function's body."""
+        todo = [body]
+        while todo:
+            match todo.pop():
+                case c.App() as call:
+                    self.tails[id(call)] = call
+                case c.Let(body=inner) | c.LetRec(body=inner):
+                    todo.append(inner)
+                case c.If(then=then, else_=else_):
+                    todo += (then, else_)
+                case c.Match(arms=arms):
+                    todo += [arm.body for arm in arms]
+                case _:
+                    pass
+
+    def is_tail(self, call: c.App) -> bool:
+        return id(call) in self.tails
 
     def size(self, term: c.Term, scope: Scope) -> Direct:
         """The code of a size.  Sizes consist of dimensions and constants, so they are direct; otherwise a Bug."""

@@ -48,11 +48,11 @@ def compile_primitive(compiler: Compiler, term: c.Prim, scope: Scope) -> Code:
     """Primitives that call functions of the program, such as `jvp`: each starts calls on the machine."""
     start, machine = PRIMITIVES[term.op], compiler.machine
     told = term.op in ("jvp", "vjp") and not term.span.source.in_library  # as are calls of the library's `grad`
-    enter = entering(compiler, Site(term.op, term.span)) if told else None
+    enter = entering(Site(term.op, term.span)) if told else None
 
     def done(env: tuple, values: tuple, k: Frame) -> State:
         try:
-            return start(machine, values, enter(k) if enter else k)
+            return start(machine, values, enter(k, None) if enter else k)
         except DplError as error:
             raise located(error, term.span) from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpl.core import term as c
-from dpl.eval.machine.failure import Site
+from dpl.eval.machine.failure import Site, shown_name
 
 
 def spine(term: c.Term) -> tuple[c.Term, list[c.Term]]:
@@ -20,10 +20,3 @@ def site(call: c.App) -> Site:
     head, _ = spine(call)
     name = head.name if isinstance(head, (c.Var, c.Lam)) else ""
     return Site(shown_name(name), call.span)
-
-
-def shown_name(name: str) -> str:
-    """A core name as the user wrote it, with its module."""
-    name = name.partition("#")[0]
-    base, dot, number = name.rpartition(".")
-    return (base if dot and number.isdigit() else name) or "<fun>"

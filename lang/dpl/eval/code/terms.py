@@ -133,7 +133,7 @@ class TermCompiler(Compiler):
         inner = inside.bind(*params)
 
         def compile_body() -> tuple[Run, Direct | None]:
-            code = self.compile(body, inner)
+            code = self.top(body, inner)
             return code.run, code.direct
 
         return FunctionCode(len(params), term.name, compile_body)

@@ -40,6 +40,13 @@ class Site:
         return words + space + name.rpartition(".")[2]
 
 
+def shown_name(name: str) -> str:
+    """A core name as the user wrote it, with its module."""
+    name = name.partition("#")[0]
+    base, dot, number = name.rpartition(".")
+    return (base if dot and number.isdigit() else name) or "<fun>"
+
+
 class RuntimeFailure(DplError):
     """A DplError being propagated, with the calls found so far, outermost first.  In the middle of a long path
     `unknown` more may be missing."""

@@ -19,9 +19,10 @@ from weakref import WeakKeyDictionary
 from dpl import host
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.derivatives.derive import Levels, Pullback
-from dpl.eval.machine.failure import Site, in_path
+from dpl.eval.machine.failure import Site, in_path, shown_name
 from dpl.eval.values.memory import is_full, out_of_memory
 from dpl.eval.values.value import Builtin, Closure, Cont, Partial, Value
+from dpl.source import Span
 
 Frame = tuple  # (resume, data, next)
 State = tuple[Callable, Any, Frame]
@@ -69,7 +70,32 @@ class FunctionCode:
         return self.ready().run(env, k)
 
 
-CALLED = object()  # the data of the frames that user's calls of the library leave in tail position
+Called = tuple[Site, FunctionCode | None]  # a call, and the function of the program that it calls
+
+
+def passed(value: Value, frame: Frame) -> State:
+    """The frame that does nothing but tell calls, each in tail position of what the one before it called: outermost
+    first, a tuple of `Called`."""
+    k = frame[2]
+    return k[0], value, k
+
+
+def entered(k: Frame, called: Site, code: FunctionCode | None) -> Frame:
+    """The frames at a call that leaves a frame even in tail position.  Such calls in a row share one.  What calls a
+    function again is a loop, of which the call that began it is told, so the frame does not grow for ever."""
+    if k[0] is not passed:
+        return passed, ((called, code),), k
+    calls = k[1]
+    for i, (site, before) in enumerate(calls):
+        if before is code and (code or site == called):
+            return k if i + 1 == len(calls) else (passed, calls[: i + 1], k[2])
+    return passed, (*calls, (called, code)), k[2]
+
+
+def told(calls: tuple[Called, ...]) -> list[Site]:
+    """Calls as paths have them.  One without a name has that of the code; if that has none, it is left out."""
+    names = [site.name or (code.name if code else "") for site, code in calls]
+    return [Site(shown_name(name), site.span) for name, (site, _) in zip(names, calls) if name]
 
 
 class Machine:
@@ -136,6 +162,8 @@ class Machine:
                 return k[0], run(args[0]), k
             case Cont(frames=frames):
                 k = self._more(args, k)
+                if k[0] is passed:  # so that continuations that call each other do not grow
+                    k = k[2]
                 if k is not self.end:
                     self.meta = (k, self.meta)
                 return frames[0], args[0], frames
@@ -172,7 +200,7 @@ class Machine:
 
     def _check_depth(self, k: Frame) -> int:
         """The number of steps before the next check.  Raises R0801 if there are too many frames."""
-        depth = sum(1 for _ in self._frames(k))
+        depth = sum(frame[0] is not passed for frame in self._frames(k))
         if depth >= self.most_frames:
             raise _too_deep("recursion is too deep")
         return max(self.slice, self.most_frames - depth)
@@ -192,19 +220,21 @@ class Machine:
         """The calls for which the frames wait when a step fails, outermost first.  A call whose operands are still
         evaluated has not begun: the frame outside that waits for it is not told."""
         found: list[Site] = []
-        passed: Site | None = None  # of a call whose own frame may wait for it, too
+        outer: Span | None = None  # of a call that is told, for which the frame outside of that may wait, too
         gathered: Site | None = None  # a call that has not begun
         sites, operands = dict(self.sites), dict(self.gathered)  # millions of frames wait for few calls
         if step is k[0]:  # the frame does not wait: it has its value, and goes on to the next operand
             gathered, k = operands.get(step), k[2]
         for frame in self._frames(k):
-            is_called = frame[1] is CALLED
+            if frame[0] is passed:
+                found += reversed(told(frame[1]))
+                outer, gathered = frame[1][0][0].span, None
+                continue
             if site := sites.get(frame[0]):
-                if site != passed and (is_called or site != gathered):
+                if site != gathered and site.span != outer:
                     found.append(site)
                 gathered = None
-            gathered = operands.get(frame[0], gathered)
-            passed = site if is_called else None
+            gathered, outer = operands.get(frame[0], gathered), None
         found.reverse()
         return found
 

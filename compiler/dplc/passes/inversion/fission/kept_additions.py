@@ -78,9 +78,8 @@ class _Keeping:
         counts = tuple([count for _, count in par.space])
         if par.ordered or any(out.kind == "done" for out in par.outs) or not self.inside.isdisjoint(names(counts)):
             raise Unfit
-        for index, count in par.space:
-            self.affine.loop(index, count)
-            self.indices.add(index.name)
+        self.affine.loops(par)
+        self.indices.update(index.name for index, _ in par.space)
         body, kept = self.block(par.body, accs, (*around, *par.space))
         arrays = {value: self.var(of_rank(value.ty, len(counts))) for value in kept.values()}
         inner = [self.inner(kept, value, len(around) + len(counts)) for value in arrays]

@@ -43,9 +43,8 @@ class _Ends:
         self.known: dict[str, tuple[f.Const, f.Var, int]] = {}
 
     def par(self, par: f.Par) -> None:
-        for index, count in par.space:
-            self.affine.loop(index, count)
-            self.counts[index.name] = count
+        self.affine.loops(par)
+        self.counts |= {index.name: count for index, count in par.space}
         self.block(par.body)
 
     def block(self, block: f.Block) -> f.Block:

@@ -156,7 +156,7 @@ class Gathered:
         count, length = self.loops[index].count, self.dims[self.solved.index(index)]
         if index in self.moved:
             count = folded(self.b, "max", folded(self.b, "add", count, self.highest(index)), integer(0))
-        elif self.affine.is_natural(combined(self.affine.sum(length), self.affine.sum(count), -1)):
+        elif self.affine.is_natural(combined(self.affine.exact(length), self.affine.exact(count), -1)):
             return count
         return folded(self.b, "min", count, length) if self.guarded else count
 

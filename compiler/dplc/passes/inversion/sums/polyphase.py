@@ -78,9 +78,8 @@ class _Sites:
             raise Unfit
 
     def walk(self, par: f.Par) -> None:
-        for index, count in par.space:
-            self.affine.loop(index, count)
-            self.loops[index.name] = count
+        self.affine.loops(par)
+        self.loops |= {index.name: count for index, count in par.space}
         self.block(par.body)
 
     def block(self, block: f.Block) -> None:
