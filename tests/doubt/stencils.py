@@ -88,10 +88,14 @@ def beside(h: Hole, read: Callable[[str], str], i: str, count: str) -> str:
     there, at = h.one((f"{i} > 0", f"{i} - 1"), (f"{i} <> 0", f"{i} - 1"), (f"not (1 > {i})", f"{i} - 1"),
                       (f"{i} < {count} - 1", f"{i} + 1"), (f"{i} + 1 < {count}", f"{i} + 1"))  # fmt: skip
     beyond = f"if {there} then {read(at)} else {read(h.one('0', f'{count} - 1', i))}"
+    turned = h.one(f"if {i} = 0 then {count} - 1 else {i} - 1", f"if {i} + 1 <> {count} then {i} + 1 else 0",
+                   f"if {there} then {at} else {h.one('0', f'{count} - 1')}")  # fmt: skip
     far = f"{i} {h.one('+', '-')} {h.writer.below(3)}"
     both = h.one(f"clip ({far}) 0 ({count} - 1)", f"min ({count} - 1) (max 0 ({far}))",
                  f"clip (2 * {i} - {count} / 2) 0 ({count} - 1)", f"max (min (2 - {i}) ({count} - 1)) 0")  # fmt: skip
-    return h.one(beyond, beyond, read(f"max ({i} - 1) 0"), read(f"min ({count} - 1) ({i} + 1)"), read(both))
+    return h.one(
+        beyond, beyond, read(f"({turned})"), read(f"max ({i} - 1) 0"), read(f"min ({count} - 1) ({i} + 1)"), read(both)
+    )
 
 
 @rule(2, lambda h: is_matrix(h) or h.ty == FLOAT)

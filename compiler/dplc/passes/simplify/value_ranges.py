@@ -14,7 +14,11 @@ two, so that the others lie side by side:
     k = max 0 (sub i 1)                           c = eq (sub i 1) -1
     x = index a k                        =>       x = if c { index a 0 } else { index a (sub i 1) }
 
-`clip` is the least of a greatest number, if its limits are in order.
+`clip` is the least of a greatest number, if its limits are in order.  A neighbour that may be at the other end is a
+place on a ring:
+
+    c = eq i 0                                    d = sub i 1
+    k = if c { sub n 1 } else { sub i 1 }   =>    k = mod d n
 """
 
 from __future__ import annotations
@@ -22,11 +26,12 @@ from __future__ import annotations
 from dpl.node import node, replace
 
 from dplc.flat import term as f
-from dplc.flat.affine import DEEP, Affine
+from dplc.flat.affine import DEEP, ONE, Affine, Sum, combined
 from dplc.flat.conditions import Conditions
 from dplc.flat.dims import dims_of
 from dplc.flat.kinds import any_of, kinds
 from dplc.flat.walk import changed, every, names, rebuild, supply_for, unchanged, with_binds, with_body, with_rhs
+from dplc.passes.simplify.purity import droppable
 from dplc.passes.simplify.simplify import simplified
 
 LOOPS = any_of(f.For, f.Build)
@@ -97,7 +102,7 @@ class _Ranges:
         self.affine = conditions.affine
         self.constants: dict[str, f.Atom] = {}
         self.limits: dict[str, f.Op] = {}
-        self.indices: list[f.Var] = []  # those of the loops around
+        self.indices: dict[f.Var, f.Atom] = {}  # those of the loops around, with their counts
         self.cuts: dict[str, Cut] = {}
         self.before: list[f.Bind] = []  # what goes before the present binding
 
@@ -125,16 +130,18 @@ class _Ranges:
                 elif op.op == "index":
                     op = replace(op, args=changed(op.args, self.atom))
                     bind = with_rhs(bind, self.read(bind.vars[0], op))
-            case f.For() | f.Build() as loop:
-                self.indices.append(loop.index)
+            case f.For(index, count) | f.Build(index, count) as loop:
+                self.indices[index] = count
                 bind = self.conditions.steps(
                     loop, lambda: with_rhs(bind, rebuild(loop, self.atom, self.block, unchanged))
                 )
-                self.indices.pop()
+                del self.indices[index]
                 self.affine.define(bind)
                 self.conditions.define(bind)
                 return bind
             case f.If() as branch:
+                if (place := self.on_ring(bind, branch)) is not None:
+                    return place
                 bind = with_rhs(bind, self.conditions.branches(branch, self.block))
                 self.conditions.define(bind)
                 return with_rhs(bind, rebuild(bind.rhs, self.atom, unchanged, unchanged))
@@ -163,6 +170,39 @@ class _Ranges:
         elif (equality := self.equality(op)) is not None:
             return with_rhs(bind, equality)
         return bind
+
+    def on_ring(self, bind: f.Bind, branch: f.If) -> f.Bind | None:
+        """A place on a ring in place of a neighbour of an index that is at the other end where it would be outside."""
+        known = self.conditions.defined.get(branch.cond.name) if isinstance(branch.cond, f.Var) else None
+        op = known[0] if known else None
+        if [var.ty for var in bind.vars] != [f.I64] or not isinstance(op, f.Op) or op.op not in ("eq", "ne"):
+            return None
+        arms = (branch.then, branch.else_) if op.op == "eq" else (branch.else_, branch.then)
+        inside = [one for arm in arms for one in arm.binds]
+        if not all(droppable(one.rhs) for one in inside):
+            return None
+        for one in inside:
+            self.affine.define(one)
+        turned, beside = [self.affine.sum(arm.results[0]) for arm in arms]
+        for index, count in self.indices.items():
+            step = combined(beside, {index.name: 1}, -1).get(ONE)
+            if step in (1, -1) and self.is_turn(op, index, count, step, turned, beside):
+                place = f.Op("mod", (self.plus(index, step), count), (("ring", True),))
+                bind = f.Bind(bind.vars, place)
+                self.affine.define(bind)
+                return bind
+        return None
+
+    def is_turn(self, op: f.Op, index: f.Var, count: f.Atom, step: int, turned: Sum, beside: Sum) -> bool:
+        """True if an index and a step is `beside`, but where it would be outside, which is asked: `turned`."""
+        zero: Sum = {}
+        last = combined(self.affine.sum(count), {ONE: 1}, -1)
+        edge, other = (last, zero) if step == 1 else (zero, last)
+        here: Sum = {index.name: 1}
+        asked = self.affine.difference(op)
+        border = combined(here, edge, -1)
+        places = ((turned, other), (beside, combined(here, {ONE: step}, 1)))
+        return asked in (border, combined({}, border, -1)) and all(not combined(a, b, -1) for a, b in places)
 
     def equality(self, op: f.Op) -> f.Op | None:
         """An equality in place of a comparison that only one value of an index decides."""

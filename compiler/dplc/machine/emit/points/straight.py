@@ -26,6 +26,7 @@ from dplc.flat import term as f
 from dplc.flat.walk import every
 from dplc.machine.emit.bodies.arrays import Array
 from dplc.machine.emit.bodies.body import BodyEmitter
+from dplc.machine.emit.points.borders import is_ring
 from dplc.machine.emit.points.lane_operations import has_functions
 from dplc.machine.emit.points.lanes import Lanes, num
 from dplc.machine.emit.points.varying import Varying, varying_step
@@ -52,6 +53,8 @@ def straight(e: BodyEmitter, par: f.Par, count: str) -> Straight | None:
         return None
     if not sums and (int(count) not in SHORT or functions):
         return None  # LLVM does well with more of them, and with elementary functions
+    if not sums and int(count) >= FEW and any(is_ring(bind.rhs) for bind in par.body.binds):
+        return None  # there are more points between the borders (`borders.py`)
     how = varying_step(par)
     return Straight(e, par, how, count) if how else None
 
