@@ -19,6 +19,7 @@ from dpl.core.shapes import GlobalNeeds
 from dpl.core.values import is_value, uses, variables
 from dpl.diagnostics import Bug, DplError
 from dpl.eval.code.code import Code, root
+from dpl.eval.code.mentioned import names_in
 from dpl.eval.code.terms import TermCompiler
 from dpl.eval.machine.failure import for_user
 from dpl.eval.machine.machine import Machine
@@ -130,12 +131,20 @@ class Interpreter:
         if key not in values:
             definition = self._definition(name)
             if name not in self._codes:
-                self._codes[name] = self._compiler.top(definition.body, root(definition.group))
+                self._codes[name] = self._compiler.top(definition.body, root(self._recursion(definition)))
             inside = self.types.extend(type_params(definition.params), types, sizes)
             if len(self._sized) >= MOST:
                 self._sized.clear()
             values[key] = self._finish(self._codes[name], inside)
         return values[key]
+
+    def _recursion(self, item: c.Def) -> set[str]:
+        """The functions of a group that lead to this one: calls of them from here may be a loop."""
+        mentioned = {name: names_in(self._definition(name).body) for name in item.group}
+        found = {item.name} & mentioned.keys()
+        while more := {name for name, names in mentioned.items() if name not in found and found & names}:
+            found |= more
+        return found
 
     def _find(self, name: str) -> c.Def | None:
         return self._defs.get(name) or self.program.library.get(name)

@@ -46,10 +46,14 @@ class Mentioned:
                 pass
 
 
+def names_in(body: c.Term) -> frozenset[str]:
+    """The names that a closed term mentions."""
+    return Mentioned().by(c.Lam(body.span, body.ty, "", body))
+
+
 def mentions(items: Iterable[c.Def | c.Do | c.Expect], name: str) -> bool:
     """Whether items mention a global."""
-    known = Mentioned()
-    return any(name in known.by(c.Lam(item.body.span, item.body.ty, "", item.body)) for item in items)
+    return any(name in names_in(item.body) for item in items)
 
 
 def _slots(shape: type) -> tuple[str, ...]:
