@@ -308,7 +308,7 @@ let fit xs p =
 let n = List.length Sys.args + 4
 let xs = [for i < n -> float (i * i)]
 let p = { scale = float n; bias = 0.5 }
-do print (depth n, area [Round (float n); Long (3.0, float n)] 1.0, fit xs p)
+do print (depth n, area (Round (float n) :: List.map (fun h -> Long (3.0, h)) [float n;]) 1.0, fit xs p)
 """
 
 
