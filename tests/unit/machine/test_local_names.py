@@ -1,4 +1,4 @@
-"""Names of local variables in debug information, and that there is none of it where nobody asks."""
+"""Names of local variables in debug information, which is made only on request."""
 
 import re
 
@@ -70,5 +70,5 @@ def test_what_a_pullback_keeps_has_no_name():
     assert "back" not in variables(text(LocalNames(), PULLBACK))
 
 
-def test_nobody_asks():
+def test_without_a_request():
     assert "DILocalVariable" not in text(None) and "#dbg" not in text(None)

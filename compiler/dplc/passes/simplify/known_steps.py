@@ -22,11 +22,8 @@ Defs = Mapping[str, f.Rhs]
 def known_steps(loop: f.While, inits: Sequence[f.Atom], defs: Defs) -> int:
     """How many steps a loop takes, if it walks down a list, or other data, of few known constructors, and computes
     floats; otherwise 0."""
-    if (
-        (walker := walking_state(loop)) is None
-        or loop.collect
-        or not any(f.is_float(elem_of(s.ty)) for s in loop.state)
-    ):
+    walker, computes = walking_state(loop), any(f.is_float(elem_of(s.ty)) for s in loop.state)
+    if walker is None or loop.collect or not computes:
         return 0
     made, steps = constructor(inits[walker], defs), 0
     while made is not None and steps <= STEPS:
@@ -52,8 +49,9 @@ def next_step(loop: f.While, given: Sequence[f.Atom], defs: Defs) -> bool | None
 
 def walks(rhs: f.Rhs, params: Iterable[str]) -> bool:
     """True for a loop that walks down a parameter of its function."""
-    walker = walking_state(rhs) if isinstance(rhs, f.While) else None
-    return walker is not None and isinstance(rhs, f.While) and is_in(rhs.inits[walker], params)
+    if not isinstance(rhs, f.While) or (walker := walking_state(rhs)) is None:
+        return False
+    return is_in(rhs.inits[walker], params)
 
 
 def walking_state(loop: f.While) -> int | None:
@@ -81,6 +79,7 @@ def goes_on(loop: f.While, made: f.ConMake) -> bool:
 
 
 def constructor(atom: f.Atom | None, defs: Defs) -> f.ConMake | None:
+    """The construction of a value, if it is known."""
     made = defs.get(atom.name) if isinstance(atom, f.Var) else None
     return made if isinstance(made, f.ConMake) else None
 

@@ -54,7 +54,7 @@ from dplc.passes.simplify.dead_code import drop_unused
 from dplc.passes.simplify.fold import POWERS, fold, is_null, reduced
 from dplc.passes.simplify.hoist_dims import hoist_dims
 from dplc.passes.simplify.inlined import CHOSEN, SMALL, choice, decided, has_at_most, is_number, pays_in_loops
-from dplc.passes.simplify.known_steps import known_steps, next_step, steps_given, walks
+from dplc.passes.simplify.known_steps import constructor, known_steps, next_step, steps_given, walks
 from dplc.passes.simplify.literals import alike
 from dplc.passes.simplify.purity import droppable, movable
 from dplc.passes.simplify.unmade import without_unmade
@@ -218,16 +218,11 @@ class _Simplifier:
 
     def narrowed(self, rhs: f.Rhs, params: tuple[f.Var, ...], args: tuple[f.Atom, ...]) -> f.Rhs:
         number = choice(rhs, params)
-        made = None if number is None else self.made_by(self.atom(args[number]))
+        made = None if number is None else constructor(self.atom(args[number]), self.defs)
         if made is None or not isinstance(rhs, f.Switch):
             return rhs
         cases = tuple([case for case in rhs.cases if case.tag == made.tag])
         return f.Switch(rhs.scrutinee, cases, None if cases else rhs.default)
-
-    def made_by(self, atom: f.Atom) -> f.ConMake | None:
-        """The construction of a value, if it is known."""
-        made = self.defs.get(atom.name) if isinstance(atom, f.Var) else None
-        return made if isinstance(made, f.ConMake) else None
 
     def put(self, bind: f.Bind, out: list[f.Bind]) -> None:
         out.append(bind)
@@ -372,7 +367,7 @@ class _Simplifier:
     def switch(self, bind: f.Bind, rhs: f.Switch, out: list[f.Bind]) -> None:
         scrutinee = self.atom(rhs.scrutinee)
         if isinstance(scrutinee, f.Var):
-            made = self.made_by(scrutinee)
+            made = constructor(scrutinee, self.defs)
         else:
             made = f.ConMake("", scrutinee.value, None) if isinstance(scrutinee.value, int) else None
         if made is not None:
